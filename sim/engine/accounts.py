@@ -1,0 +1,59 @@
+"""Names of everything the engine adds up: columns of the time bins, rows of both ledgers, plain counters."""
+
+from enum import IntEnum
+
+
+class Bin(IntEnum):
+    """Columns of a time bin. Every one is a sum over the bin, so a run's total is the sum of its bins.
+
+    Memory rows are in block-seconds, time rows in seconds. Source: metrics.md, section 8.
+    """
+
+    # what went on
+    RUNNING = 0  # request-seconds
+    WAITING = 1  # request-seconds
+    PREFILL_TOKENS = 2  # processed in prefill chunks
+    DECODE_TOKENS = 3  # processed one a step by members past their prompt
+    OUTPUT_TOKENS = 4  # produced
+    RECOMPUTED_TOKENS = 5
+    PREEMPTIONS = 6
+    # memory ledger
+    HELD_TYPICAL = 7
+    HELD_STRAGGLER = 8
+    FRAGMENTATION = 9
+    FINISHED_HELD = 10
+    RESERVED_UNUSED = 11
+    CACHED_PREFIX = 12
+    FREE_NO_DEMAND = 13
+    WITHHELD_WAIT = 14
+    WITHHELD_BATCH = 15
+    WITHHELD_MEMORY_STRAGGLER = 16
+    WITHHELD_MEMORY_OTHER = 17
+    WITHHELD_MARGIN = 18
+    WITHHELD_CAP = 19
+    # time ledger
+    IDLE = 20
+    STALLED = 21
+    FIXED = 22
+    PREFILL = 23
+    DECODE = 24
+    RECOMPUTE = 25
+    PADDING = 26
+
+
+NUM_COLUMNS = len(Bin)
+MEMORY_ROWS = tuple(row for row in Bin if Bin.HELD_TYPICAL <= row <= Bin.WITHHELD_CAP)
+TIME_ROWS = tuple(row for row in Bin if Bin.IDLE <= row <= Bin.PADDING)
+
+
+class Status(IntEnum):
+    """What became of a request."""
+
+    UNFINISHED = 0  # waiting, running or not yet arrived when the run ended
+    FINISHED = 1
+    REJECTED = 2  # could never fit
+
+
+STEPS_PER_OCTAVE = 128  # gap histogram: bins of at most 0.8 % width
+LOWEST_OCTAVE = -40  # 2 ** -40
+NUM_GAP_BINS = 80 * STEPS_PER_OCTAVE

@@ -1,0 +1,49 @@
+"""The one set of jit options, and a compile cache that follows the engine's sources.
+
+Numba's disk cache only looks at the file a function is written in: after an edit of a helper elsewhere its
+callers keep the old machine code. So the cache folder is named by a hash over every source of the engine
+and over the versions of Numba and NumPy. Import this module before the first kernel is defined.
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import numpy as np
+
+JIT = {"cache": True, "nogil": True, "error_model": "numpy"}  # the only jit options in the project
+
+
+def sources_hash() -> str:
+    """Hash of all engine sources and of the versions that shape the machine code."""
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__}".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """First writable of `NUMBA_CACHE_DIR`, the user's cache folder and the temporary folder."""
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    roots = [os.environ.get("NUMBA_CACHE_DIR"), Path(user_cache) / "longtail", Path(tempfile.gettempdir()) / "longtail"]
+    for root in filter(None, roots):
+        folder = Path(root) / sources_hash()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="longtail-"))
+
+
+CACHE_FOLDER = cache_folder()
+numba.config.CACHE_DIR = str(CACHE_FOLDER)
+
+
+def is_compiled() -> bool:
+    """Whether the kernels of these sources are in the cache already."""
+    return any(CACHE_FOLDER.glob("**/*.nbi"))
