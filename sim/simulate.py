@@ -1,0 +1,61 @@
+"""One scenario in, one result out."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sim.result import Result
+    from sim.scenario import Scenario
+    from sim.workload import Trace
+
+
+def simulate(
+    scenario: "Scenario",
+    trace: "Trace | None" = None,
+    *,
+    record_steps: bool = False,
+    on_progress: Callable[[float], None] | None = None,
+    replication: int = 0,
+) -> "Result":
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    trace : Trace, optional
+        Requests to replay; needed where the scenario's arrivals are of kind `trace`.
+    record_steps : bool
+        Keep the full step table: what every call of the scheduler decided. Costs memory by the step.
+    on_progress : callable, optional
+        Called about ten times a second with the share of requests finished, 0 to 1.
+    replication : int
+        Which of the scenario's independent repetitions. The same number draws the same random numbers.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario cannot run, in one sentence that names field, value and limit.
+    """
+    # Imported here because numba, pydantic and pandas take most of a second, and `longtail --help` needs none.
+    from sim.cost import step_time
+    from sim.deployment import resolve
+    from sim.engine import run
+    from sim.engine.rules import rules_of
+    from sim.result import Result
+    from sim.workload import make_requests
+
+    resolved = resolve(scenario)
+    requests, info = make_requests(scenario, resolved, trace, replication=replication)
+    outcome = run(
+        rules_of(scenario, resolved),
+        requests,
+        step_time(scenario),
+        until_s=float("inf") if scenario.max_sim_time_s is None else scenario.max_sim_time_s,
+        record_steps=record_steps,
+        on_progress=on_progress,
+    )
+    return Result(scenario, resolved, requests, info, outcome)
