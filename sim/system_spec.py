@@ -1,0 +1,152 @@
+"""What serves: deployment, scheduler, service-level targets, cost."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from sim.catalog import gpu, model
+from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
+
+MAX_MS = 86_400_000.0  # a day
+
+
+class Deployment(Part):
+    """A model on GPUs."""
+
+    model: str = Field(default="Llama-3.1-8B", description="Name in the catalogue of models.")
+    gpu: str = Field(default="H100-SXM", description="Name in the catalogue of GPUs.")
+    tensor_parallel_size: Literal[1, 2, 4, 8, 16] = Field(
+        default=1, description="GPUs that share every layer. More GPUs: faster steps, more room for KV, dearer tokens."
+    )
+    weight_dtype: Literal["auto", "bf16", "fp8", "fp8_block", "fp4"] = Field(
+        default="auto", description="Weights in memory; auto is as published. Smaller weights leave more room for KV."
+    )
+    kv_cache_dtype: Literal["auto", "fp8"] = Field(default="auto", description="fp8 halves the KV memory of a token.")
+    gpu_memory_utilization: Number = Field(
+        default=0.9,
+        ge=0.1,
+        le=0.99,
+        description="Share of GPU memory that the server may take. More of it is more KV blocks.",
+    )
+    block_size: Whole = Field(
+        default=16, ge=1, le=256, description="Tokens a KV block. Larger blocks waste more at their ends."
+    )
+    max_model_len: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_TOKENS,
+        description="Longest prompt + output. None: the model's context, cut to what the KV memory holds.",
+    )
+    num_gpu_blocks_override: Whole | None = Field(
+        default=None,
+        ge=2,
+        le=100_000_000,
+        description="KV blocks, whatever the memory holds. As in vLLM it counts the null block: one fewer is usable.",
+    )
+
+    @model_validator(mode="after")
+    def _in_catalogue(self) -> Self:
+        model(self.model)
+        gpu(self.gpu)
+        return self
+
+
+class Scheduler(Part):
+    """A named system, and the knobs that depart from its defaults."""
+
+    system: Literal["vllm_v1", "static"] = Field(
+        default="vllm_v1",
+        description="vllm_v1: requests join at every step. static: a batch runs until its longest ends.",
+    )
+    max_num_seqs: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=65_536,
+        description="Most requests running at once. None: vLLM's default for the GPU; static: 32.",
+    )
+    max_num_batched_tokens: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_TOKENS,
+        description="Token budget of one step, decodes first, the rest for prefill chunks (vLLM also calls it "
+        "max_num_scheduled_tokens). It bounds how long prefill holds up decoding, not memory. None: vLLM's default.",
+    )
+    enable_chunked_prefill: Switch = Field(
+        default=True, description="Cut prompts to what is left of the step's token budget."
+    )
+    long_prefill_token_threshold: Whole = Field(
+        default=0,
+        ge=0,
+        le=MAX_TOKENS,
+        description="Longest prefill chunk of one request while others are there; 0 is no limit.",
+    )
+    enable_prefix_caching: Switch = Field(
+        default=True, description="Keep the KV of finished texts for prompts that begin alike."
+    )
+    scheduling_policy: Literal["fcfs", "priority"] = Field(
+        default="fcfs", description="Who is served first: the earliest, or the smallest priority number."
+    )
+    watermark: Number = Field(
+        default=0.0,
+        ge=0,
+        le=0.5,
+        description="Share of KV blocks that admission leaves free. More: fewer preemptions, fewer seats.",
+    )
+    scheduler_reserve_full_isl: Switch = Field(
+        default=True, description="Admit a request only when all of its prompt fits, not just the first chunk."
+    )
+    hold: Switch = Field(default=True, description="static: finished requests keep their slots until the batch ends.")
+    delivery: Literal["batch", "stream"] = Field(
+        default="batch", description="static: tokens are handed over when the batch ends, or as they are produced."
+    )
+    reserve: Literal["cap", "max_model_len"] = Field(
+        default="cap", description="static: KV set aside for a request, prompt + cap or max_model_len."
+    )
+    batch_wait_s: Number = Field(
+        default=0.0, ge=0, le=3600, description="static: how long to wait for a batch to fill."
+    )
+
+    @model_validator(mode="after")
+    def _budget_covers_seats(self) -> Self:
+        seats, budget = self.max_num_seqs, self.max_num_batched_tokens
+        if self.system == "vllm_v1" and seats is not None and budget is not None and budget < seats:
+            raise ValueError(f"max_num_batched_tokens is {budget}; at least max_num_seqs ({seats}) is needed")
+        return self
+
+
+class AssumedLengths(Part):
+    """The output lengths that a service-level target was written for, in tokens."""
+
+    mean: Number | None = Field(default=None, ge=1, le=MAX_TOKENS, description="Mean.")
+    p50: Number | None = Field(default=None, ge=1, le=MAX_TOKENS, description="Median.")
+    p95: Number | None = Field(default=None, ge=1, le=MAX_TOKENS, description="95th percentile.")
+    p99: Number | None = Field(default=None, ge=1, le=MAX_TOKENS, description="99th percentile.")
+    cap: Whole | None = Field(default=None, ge=1, le=MAX_TOKENS, description="Largest allowed.")
+
+
+class Slo(Part):
+    """Limits a request must meet to be good, and the lengths they assume."""
+
+    ttft_ms: Number | None = Field(
+        default=None, gt=0, le=MAX_MS, description="Time to the first token. None: no limit."
+    )
+    tpot_ms: Number | None = Field(
+        default=None, gt=0, le=MAX_MS, description="Mean time of each further token. None: no limit."
+    )
+    e2e_ms: Number | None = Field(default=None, gt=0, le=MAX_MS, description="Time to the last token. None: no limit.")
+    assumed: AssumedLengths | None = Field(default=None, description="Output lengths that the limits assume.")
+
+
+class Cost(Part):
+    """How long a step takes and what an hour costs."""
+
+    source: Literal["catalog", "constant"] = Field(
+        default="catalog", description="catalog: step time of model and GPU. constant: every step takes step_ms."
+    )
+    step_ms: Number = Field(default=10.0, gt=0, le=3_600_000, description="Step time where the source is constant.")
+    host_ms: Number | None = Field(
+        default=None, ge=0, le=1000, description="Host time of each step on top of the GPU's. None: vLLM V1's 1 ms."
+    )
+    price_per_gpu_hour: Number | None = Field(
+        default=None, ge=0, le=10_000, description="USD. None: the catalogue's indicative price."
+    )
