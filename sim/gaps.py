@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class GapHistogram(NamedTuple):
-    """Gaps between tokens of all requests, pooled, in bins of at most 0.8 % width.
+    """Gaps between tokens of all requests, pooled, in bins of at most 0.4 % width.
 
     An order statistic is the mean of its bin: exact where the gaps of a bin are equal, else within 0.5 %.
     """

@@ -45,7 +45,8 @@ class Ledger(NamedTuple):
     def bin_durations_s(self) -> Floats:
         """Length of each bin, (k,) seconds."""
         starts = np.arange(len(self.bins)) * self.bin_width_s
-        return np.minimum(self.duration_s - starts, self.bin_width_s)
+        durations: Floats = np.minimum(self.duration_s - starts, self.bin_width_s)
+        return durations
 
     def memory_block_s(self) -> dict[str, float]:
         """Rows of the memory ledger over the run, in block-seconds; they sum to blocks x duration."""

@@ -52,14 +52,16 @@ def tpot_s(first_token_s: ArrayLike, finish_s: ArrayLike, num_tokens: ArrayLike)
     """
     gaps = np.asarray(num_tokens, dtype=np.float64) - 1.0
     span = np.subtract(finish_s, first_token_s, dtype=np.float64)
-    return np.divide(span, gaps, out=np.full(gaps.shape, np.nan), where=gaps > 0)
+    mean_gap: Floats = np.divide(span, gaps, out=np.full(gaps.shape, np.nan), where=gaps > 0)
+    return mean_gap
 
 
 def norm_latency_s(latency_s: ArrayLike, num_tokens: ArrayLike) -> Floats:
     """End-to-end time per output token: e2e / n. NaN where nothing was produced."""
     tokens = np.asarray(num_tokens, dtype=np.float64)
     latency = np.asarray(latency_s, dtype=np.float64)
-    return np.divide(latency, tokens, out=np.full(tokens.shape, np.nan), where=tokens > 0)
+    per_token: Floats = np.divide(latency, tokens, out=np.full(tokens.shape, np.nan), where=tokens > 0)
+    return per_token
 
 
 def max_gap_s(first_wait_s: ArrayLike, max_itl_s: ArrayLike) -> Floats:

@@ -54,6 +54,6 @@ class Status(IntEnum):
     REJECTED = 2  # could never fit
 
 
-STEPS_PER_OCTAVE = 128  # gap histogram: bins of at most 0.8 % width
+STEPS_PER_OCTAVE = 256  # gap histogram: bins of at most 0.4 % width, so that a bin's mean is within 0.5 %
 LOWEST_OCTAVE = -40  # 2 ** -40
 NUM_GAP_BINS = 80 * STEPS_PER_OCTAVE
