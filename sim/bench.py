@@ -1,0 +1,131 @@
+"""How fast the simulator is: the shipped `bench-*` presets, through the code path that the pages use.
+
+Everything is on that a page shows: per-request results, time bins, both ledgers, the histogram of gaps.
+Each run is measured in a fresh process, so that one run's memory does not count for the next.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from sim import Scenario, preset, preset_names, simulate, with_values
+from sim.cost import step_time
+from sim.deployment import resolve
+from sim.engine import Run, run, warm_up
+from sim.engine.rules import rules_of
+from sim.workload import make_requests
+
+Value = TypeVar("Value")
+
+REPEATS = 3  # the best counts: other programs can only slow a run down
+SHORT_S = 0.3  # runs shorter than that altogether are repeated until they are not
+
+
+class Case(NamedTuple):
+    """One thing to measure."""
+
+    preset: str
+    system: str
+    requests: int
+
+    def scenario(self) -> Scenario:
+        """The preset with this case's scheduler and number of requests."""
+        values = {"scheduler.system": self.system, "workload.num_requests": self.requests}
+        return with_values(preset(self.preset), values)
+
+
+class Figures(NamedTuple):
+    """What was measured. Times are wall clock, one core, kernels compiled before."""
+
+    preset: str
+    system: str
+    requests: int
+    requests_per_s: float  # of the engine: scheduling with all accounting
+    steps_per_s: float  # likewise
+    block_allocations_per_s: float  # likewise
+    preempted_share: float  # requests preempted at least once
+    steps: int
+    engine_s: float  # best of several
+    simulate_s: float  # whole `simulate` and `summary`, once: drawing the requests included
+    peak_memory_mb: float  # of the process, after that
+
+
+def cases(systems: list[str], num_requests: int | None) -> list[Case]:
+    """Every bench preset with every scheduler asked for; each preset's own where nothing is asked."""
+    found = []
+    for name in preset_names():
+        if name.startswith("bench-"):
+            own = preset(name)
+            for system in systems or [own.scheduler.system]:
+                found.append(Case(name, system, num_requests or own.workload.num_requests))
+    return found
+
+
+def measure(case: Case) -> Figures:
+    """Measure one case in a process of its own."""
+    command = [sys.executable, "-m", "sim.bench", json.dumps(case)]
+    one_core = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=os.environ | one_core).stdout
+    return Figures(**json.loads(output))
+
+
+def measure_here(case: Case) -> Figures:
+    """Measure one case in this process."""
+    scenario = case.scenario()
+    warm_up()
+    simulate_s, _ = timed(lambda: simulate(scenario).summary())
+    peak_memory_mb = peak_memory_bytes() / 1e6
+    engine_s, outcome = best_engine_time(scenario)
+    counters = outcome.counters
+    return Figures(
+        *case,
+        requests_per_s=case.requests / engine_s,
+        steps_per_s=counters["steps"] / engine_s,
+        block_allocations_per_s=counters["blocks_allocated"] / engine_s,
+        preempted_share=float(np.mean(outcome.outcome.num_preemptions > 0)),
+        steps=counters["steps"],
+        engine_s=engine_s,
+        simulate_s=simulate_s,
+        peak_memory_mb=peak_memory_mb,
+    )
+
+
+def best_engine_time(scenario: Scenario) -> tuple[float, Run]:
+    """Seconds of the engine alone, on the arrays that `simulate` gives it."""
+    resolved = resolve(scenario)
+    requests, _ = make_requests(scenario, resolved, None)
+    rules, step = rules_of(scenario, resolved), step_time(scenario)
+    times: list[float] = []
+    while len(times) < REPEATS or sum(times) < SHORT_S:
+        seconds, outcome = timed(lambda: run(rules, requests, step))
+        times.append(seconds)
+    return min(times), outcome
+
+
+def timed(call: Callable[[], Value]) -> tuple[float, Value]:
+    """Seconds that a call takes, and what it returns."""
+    start = time.perf_counter()
+    value = call()
+    return time.perf_counter() - start, value
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident memory of this process so far."""
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+    except OSError:  # no Linux. There getrusage would include what the parent used before this program started
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(Case(*json.loads(sys.argv[1])))._asdict()))

@@ -1,0 +1,150 @@
+"""The `longtail` command: its options, and how it refuses."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+REFUSED = 2
+STOPPED = 130  # what shells report after Ctrl-C
+
+
+class UsageError(ValueError):
+    """A command line that makes no sense; `str(error)` is the one sentence that says why."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process if left out.
+
+    Returns
+    -------
+    int
+        0 when all went well, 1 when a replay differs, 2 when something was refused; then one sentence on
+        standard error says what.
+    """
+    try:
+        arguments = parser().parse_args(argv)
+    except UsageError as error:
+        return refuse(str(error))
+    return guarded(import_module(f"sim.commands.{arguments.command}").main, arguments)
+
+
+def guarded(command: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Run a command; what the user can mend becomes one sentence, anything else stays a traceback."""
+    from sim.errors import DataError, ScenarioError
+
+    try:
+        return command(arguments)
+    except (UsageError, ScenarioError, DataError) as error:
+        return refuse(str(error))
+    except OSError as error:
+        return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def refuse(sentence: str) -> int:
+    """Say why on standard error, in one line."""
+    print(f"longtail: {' '.join(sentence.split())}", file=sys.stderr)
+    return REFUSED
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parser() -> Parser:
+    """All commands and their options."""
+    top = Parser(prog="longtail", description="What unknown output lengths do to an LLM server's speed and memory.")
+    add_dashboard_options(top)
+    commands = top.add_subparsers(
+        title="commands", description="without one, the dashboard opens", metavar="COMMAND", parser_class=Parser
+    )
+    add_run(commands)
+    add_replay(commands)
+    add_bench(commands)
+    return top
+
+
+def add_dashboard_options(top: Parser) -> None:
+    """`longtail` alone."""
+    top.set_defaults(command="dashboard")
+    top.add_argument("--port", type=port, help="port to serve on; the first free one from 8501 if left out")
+    top.add_argument("--host", help="address to serve on; 0.0.0.0 lets other machines in (this one only if left out)")
+    top.add_argument("--no-browser", action="store_true", help="serve without opening a browser window")
+
+
+def add_run(commands: Any) -> None:
+    """`longtail run`."""
+    run = commands.add_parser("run", help="simulate one scenario", description="Simulate one scenario.")
+    run.set_defaults(command="run")
+    run.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
+    run.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay: Azure or plain CSV, also as .gz")
+    run.add_argument(
+        "--set",
+        dest="values",
+        action="append",
+        default=[],
+        type=assignment,
+        metavar="A.B=VALUE",
+        help="change one field, such as workload.arrivals.rate_rps=3; may be repeated",
+    )
+    run.add_argument("--json", metavar="OUT", help="write the summary as JSON; - prints it instead of the table")
+    run.add_argument("--requests", type=Path, metavar="OUT.csv", help="write one row a request")
+    run.add_argument("--steps", type=Path, metavar="OUT.csv", help="write one row a scheduler step")
+
+
+def add_replay(commands: Any) -> None:
+    """`longtail replay`."""
+    about = "Compare the simulator, step by step, with tables recorded from a real scheduler."
+    replay = commands.add_parser("replay", help="compare with tables recorded from a real scheduler", description=about)
+    replay.set_defaults(command="replay")
+    replay.add_argument("goldens", nargs="+", type=Path, metavar="GOLDEN", help="a recorded table, .json or .json.gz")
+    replay.add_argument("--out", type=Path, metavar="TABLE", help="write the simulator's own table; one GOLDEN only")
+
+
+def add_bench(commands: Any) -> None:
+    """`longtail bench`."""
+    bench = commands.add_parser("bench", help="measure the simulator's speed", description="Measure the simulator.")
+    bench.set_defaults(command="bench")
+    bench.add_argument(
+        "--system", nargs="+", default=[], metavar="NAME", help="schedulers; each preset's own if left out"
+    )
+    bench.add_argument("--requests", type=positive, metavar="N", help="requests a run; each preset's own if left out")
+    bench.add_argument("--json", metavar="OUT", help="write the figures as JSON; - prints them instead of the table")
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """`a.b=value` as field and value; the value is JSON where it reads as JSON, else text."""
+    field, equals, value = text.partition("=")
+    if not (field and equals):
+        raise argparse.ArgumentTypeError(f"'{text}' assigns nothing; field=value is needed")
+    try:
+        return field, json.loads(value)
+    except json.JSONDecodeError:
+        return field, value
+
+
+def port(text: str) -> int:
+    """A port that a server can be told to use."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"port is {text}; a number from 1 to 65535 is needed")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A count of at least one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"the count is {text}; a whole number from 1 on is needed")
+    return int(text)

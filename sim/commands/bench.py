@@ -1,0 +1,75 @@
+"""`longtail bench`: measure the simulator's speed on the shipped `bench-*` presets."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from sim.bench import Case, Figures, cases, measure
+from sim.progress import compile_kernels, progress_bar
+
+SATURATED = "bench-saturated"  # the preset behind the one figure that is quoted
+FEW, MANY = 10_000, 1_000_000  # does speed hold from few requests to many?
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, then print the table or the JSON."""
+    todo = cases(arguments.system, arguments.requests)
+    if arguments.requests is None:
+        todo += [Case(SATURATED, case.system, FEW) for case in todo if case.preset == SATURATED]
+    for case in todo:
+        case.scenario()  # refuse what cannot run before the first measurement
+    compile_kernels()
+    report = report_of(measure_all(todo))
+    text = json.dumps(report, indent=2)
+    print(text if arguments.json == "-" else as_text(report))
+    if arguments.json not in (None, "-"):
+        Path(arguments.json).write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def measure_all(todo: list[Case]) -> list[Figures]:
+    """Every case, one after the other."""
+    figures = []
+    with progress_bar("measuring") as show:
+        for case in todo:
+            figures.append(measure(case))
+            show(len(figures) / len(todo))
+    return figures
+
+
+def report_of(figures: list[Figures]) -> dict[str, Any]:
+    """All figures, and two of the saturated preset's first scheduler: its speed, and how that holds with size."""
+    saturated = {each.requests: each.requests_per_s for each in reversed(figures) if each.preset == SATURATED}
+    few, many = saturated.get(FEW), saturated.get(MANY)
+    return {
+        "requests_per_s": saturated[max(saturated)],
+        "many_over_few": many / few if few and many else None,
+        "runs": [each._asdict() for each in figures],
+    }
+
+
+COLUMNS = {
+    "preset": ("preset", "{}"),
+    "system": ("system", "{}"),
+    "requests": ("requests", "{:,}"),
+    "requests/s": ("requests_per_s", "{:,.0f}"),
+    "steps/s": ("steps_per_s", "{:,.0f}"),
+    "block allocations/s": ("block_allocations_per_s", "{:,.0f}"),
+    "preempted": ("preempted_share", "{:.1%}"),
+    "engine s": ("engine_s", "{:.3f}"),
+    "all s": ("simulate_s", "{:.3f}"),
+    "peak MB": ("peak_memory_mb", "{:.0f}"),
+}
+
+
+def as_text(report: dict[str, Any]) -> str:
+    """The report as a table."""
+    rows = [list(COLUMNS)]
+    rows += [[form.format(run[key]) for key, form in COLUMNS.values()] for run in report["runs"]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    if report["many_over_few"] is not None:
+        lines.append(f"{SATURATED}: requests/s at {MANY:,} over {FEW:,} requests: {report['many_over_few']:.2f}")
+    lines.append("Rates are the engine's, with all accounting; `all s` adds drawing the requests and the summary.")
+    return "\n".join(lines)
