@@ -1,0 +1,84 @@
+"""Text files of rows and columns: separators, blank lines, quotes, and the line each row stands in."""
+
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from sim.errors import DataError, shown
+from sim.workload.readers.text import TextFile
+
+SEPARATORS = ",;\t"
+CHUNK_ROWS = 20_000  # rows held as text at a time
+
+Row = tuple[int, list[str]]  # line number from 1, cells
+
+
+class Column(NamedTuple):
+    """Some cells of one column, with all that a sentence about one of them needs."""
+
+    file: str
+    label: str  # as the header has it
+    lines: tuple[int, ...]
+    cells: tuple[str, ...]
+
+    def refuse(self, i: int, wanted: str) -> DataError:
+        """The sentence about cell `i`."""
+        return DataError(f"{self.file} line {self.lines[i]}: {self.label} is {shown(self.cells[i])}; {wanted}")
+
+
+def header_of(file: TextFile) -> Row:
+    """The first line that is not blank; line 0 and no cells in an empty file.
+
+    Raises
+    ------
+    DataError
+        If its quotes do not match.
+    """
+    return next(_rows(file), (0, []))
+
+
+def column_chunks(file: TextFile, positions: list[int]) -> Iterator[list[Column]]:
+    """The wanted columns below the header, some thousand rows at a time.
+
+    Raises
+    ------
+    DataError
+        At a line with more or fewer cells than the header, or with unmatched quotes.
+    """
+    rows = _rows(file)
+    header_line, header = next(rows)
+    while chunk := list(islice(rows, CHUNK_ROWS)):
+        for line, cells in chunk:
+            if len(cells) != len(header):
+                raise DataError(
+                    f"{file.name} line {line}: {shown(' '.join(cells))} has {_cells(len(cells))}; "
+                    f"{len(header)} are needed, as in line {header_line}"
+                )
+        lines, cells_by_row = zip(*chunk, strict=True)
+        cells_by_column = list(zip(*cells_by_row, strict=True))
+        yield [Column(file.name, header[i].strip(), lines, cells_by_column[i]) for i in positions]
+
+
+def _rows(file: TextFile) -> Iterator[Row]:
+    """Rows that are not blank, with the line each begins in."""
+    separator = _separator(file)
+    reader = csv.reader(file.lines(), delimiter=separator, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if any(cells) and (len(cells) > 1 or not cells[0].isspace()):
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{file.name} line {line}: {error}; cells separated by '{separator}' are needed") from None
+
+
+def _separator(file: TextFile) -> str:
+    """The separator that the first line with anything in it uses most."""
+    first_line = next((line for line in file.lines() if line.strip()), "")
+    return max(SEPARATORS, key=first_line.count)
+
+
+def _cells(n: int) -> str:
+    return "1 cell" if n == 1 else f"{n} cells"

@@ -1,0 +1,84 @@
+"""From a file on the disk, or bytes, to its text."""
+
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sim.errors import DataError
+
+MAX_TEXT_BYTES = 2**30  # after unpacking: a small gzip file can hold terabytes
+
+
+class TextFile(NamedTuple):
+    """A file that turned out to be text."""
+
+    name: str  # without folders
+    sha256: str  # of the bytes as given
+    text: str  # lines end in \n, whatever they ended in before
+
+    def lines(self) -> Iterator[str]:
+        """One after the other with their ends, so that a large text is not there twice."""
+        start = 0
+        while start < len(self.text):
+            end = self.text.find("\n", start) + 1 or len(self.text)
+            yield self.text[start:end]
+            start = end
+
+
+def text_file(source: str | os.PathLike[str] | bytes, name: str | None = None) -> TextFile:
+    """Read and decode a file; gzip is unpacked.
+
+    Parameters
+    ----------
+    source : path or bytes
+        Where the file is, or what is in it.
+    name : str, optional
+        How sentences call it; else the path's last part.
+
+    Raises
+    ------
+    DataError
+        Missing, unreadable, damaged, not text, or larger than 1 GiB.
+    """
+    if isinstance(source, bytes):
+        name, content = name or "trace", source
+    else:
+        name = name or Path(source).name
+        content = _bytes_at(Path(source))
+    return TextFile(name, hashlib.sha256(content).hexdigest(), _decoded(name, _unpacked(name, content)))
+
+
+def _bytes_at(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; a trace file is needed") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_TEXT_BYTES + 1)
+        except (OSError, EOFError, zlib.error):
+            raise DataError(f"{name} is a damaged gzip file; a complete one is needed") from None
+    if len(content) > MAX_TEXT_BYTES:
+        raise DataError(f"{name} has more than {MAX_TEXT_BYTES} bytes of text; that is the most allowed")
+    return content
+
+
+def _decoded(name: str, content: bytes) -> str:
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"  # spreadsheets write either
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is not text: byte {error.start} is not {encoding[:6].upper().rstrip('-')}") from None
+    if "\0" in text:
+        raise DataError(f"{name} is not text: character {text.index(chr(0))} is a zero byte")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,166 @@
+"""From a scenario, or a trace, to the rows the engine is given."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.engine.inputs import Requests
+from sim.errors import ScenarioError
+from sim.part import MAX_TOKENS
+from sim.scenario import Scenario
+from sim.workload.arrivals import arrival_times_s, num_users
+from sim.workload.clock import rounded_to_ns
+from sim.workload.lengths import correlated, tokens_at
+from sim.workload.mix import deal_types
+from sim.workload.prefixes import Segments, draw_prefixes
+from sim.workload.randomness import Purpose, RandomNumbers
+from sim.workload.trace import Trace
+from sim.workload_spec import TaskType, Workload
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class RequestInfo(NamedTuple):
+    """What the engine need not know about the requests; rows as in `Requests`."""
+
+    true_len: Ints  # (n,) tokens the model would produce if nothing cut it short
+    type_id: Ints  # (n,) index into type_names
+    type_names: tuple[str, ...]
+    is_rejected: Bools  # (n,) the prompt leaves no room for an answer; the engine refuses it
+    is_truncated: Bools  # (n,) cut by the cap or by max_model_len; never a rejected one
+    prefix_group: Ints  # (n,) which of its type's shared prefixes, from 0; -1 none
+
+
+class Demand(NamedTuple):
+    """What users want, before the server's limits; one row a request."""
+
+    arrival_s: Floats  # (n,)
+    users: int  # of a closed loop; 0 open
+    prompt_len: Ints  # (n,)
+    true_len: Ints  # (n,)
+    type_id: Ints  # (n,) index into type_names and tasks
+    type_names: tuple[str, ...]
+    tasks: tuple[TaskType, ...]  # whose cap, priority and shared prefix hold
+    segments: Segments | None  # None: shared prefixes are still to be drawn
+
+
+def make_requests(
+    scenario: Scenario, trace: Trace | None = None, *, max_model_len: int, replication: int = 0
+) -> tuple[Requests, RequestInfo]:
+    """Everything the engine needs to know about the requests of one run.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its workload, seed and tail quantile are read.
+    trace : Trace, optional
+        Replaces the scenario's lengths and types, and its arrivals unless it has none. Every row becomes a
+        request. Cap, priority and shared prefix come from the scenario's type of the same name, or else from
+        its first type.
+    max_model_len : int
+        Tokens of prompt and output together that the server allows.
+    replication : int
+        Which repetition; each has random numbers of its own.
+
+    Returns
+    -------
+    requests : Requests
+        Arrivals in seconds, the first at its own gap. A prompt that leaves no room for an answer stays in, with
+        an output of 1 token, for the engine to reject.
+    info : RequestInfo
+
+    Raises
+    ------
+    ScenarioError
+        If the arrivals are those of a trace and none is given.
+    """
+    numbers = RandomNumbers(scenario.seed, replication)
+    workload = scenario.workload
+    demand = _drawn(workload, numbers) if trace is None else _replayed(workload, trace, numbers)
+    segments, prefix_group = demand.segments, np.full(len(demand.prompt_len), -1)
+    if segments is None:
+        segments, prefix_group = draw_prefixes(demand.tasks, demand.type_id, demand.prompt_len, numbers)
+
+    room = np.maximum(max_model_len - demand.prompt_len, 1)
+    cap = np.minimum(_by_type([task.cap or MAX_TOKENS for task in demand.tasks], demand.type_id), room)
+    is_rejected = demand.prompt_len >= max_model_len
+    output_len = np.where(is_rejected, 1, np.minimum(demand.true_len, cap))
+    requests = Requests(
+        arrival_s=demand.arrival_s,
+        prompt_len=demand.prompt_len,
+        output_len=output_len,
+        cap=cap,
+        priority=_by_type([task.priority for task in demand.tasks], demand.type_id),
+        is_straggler=(output_len > np.quantile(output_len, scenario.tail_quantile)).astype(np.int64),
+        segment_start=segments.start,
+        segment_content=segments.content,
+        segment_len=segments.length,
+        users=demand.users,
+    )
+    info = RequestInfo(
+        true_len=demand.true_len,
+        type_id=demand.type_id,
+        type_names=demand.type_names,
+        is_rejected=is_rejected,
+        is_truncated=(demand.true_len > output_len) & ~is_rejected,
+        prefix_group=prefix_group,
+    )
+    return requests, info
+
+
+def _by_type(values: list[int], type_id: Ints) -> Ints:
+    return np.array(values, dtype=np.int64)[type_id]
+
+
+def _drawn(workload: Workload, numbers: RandomNumbers) -> Demand:
+    """Requests from the scenario's distributions."""
+    n, types = workload.num_requests, workload.types
+    type_id = deal_types([task.share for task in types], workload.mix, numbers, n)
+    prompt_rank = numbers.uniforms(Purpose.PROMPT_LEN, n)
+    output_rank = numbers.uniforms(Purpose.OUTPUT_LEN, n)
+    prompt_len, true_len = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i, task in enumerate(types):
+        rows = slice(None) if len(types) == 1 else np.flatnonzero(type_id == i)
+        prompt_len[rows] = tokens_at(task.prompt, "prompt", prompt_rank[rows])
+        rank = correlated(prompt_rank[rows], output_rank[rows], task.correlation)
+        true_len[rows] = tokens_at(task.output, "output", rank)
+    return Demand(
+        arrival_s=arrival_times_s(workload.arrivals, numbers, n),
+        users=num_users(workload.arrivals),
+        prompt_len=prompt_len,
+        true_len=true_len,
+        type_id=type_id,
+        type_names=tuple(task.name for task in types),
+        tasks=types,
+        segments=None,
+    )
+
+
+def _replayed(workload: Workload, trace: Trace, numbers: RandomNumbers) -> Demand:
+    """The rows of a trace."""
+    arrivals = workload.arrivals
+    if trace.arrival_s is None:
+        if arrivals.kind == "trace":
+            raise ScenarioError(
+                f"workload.arrivals.kind is 'trace'; {trace.name} has lengths only, so another kind is needed"
+            )
+        arrival_s, users = arrival_times_s(arrivals, numbers, len(trace)), num_users(arrivals)
+    else:
+        speed = arrivals.speed if arrivals.kind == "trace" else 1.0
+        arrival_s, users = rounded_to_ns(trace.arrival_s / speed), 0
+    first = workload.types[0]
+    tasks = {task.name: task for task in workload.types}
+    type_names = trace.type_names or (first.name,)
+    return Demand(
+        arrival_s=arrival_s,
+        users=users,
+        prompt_len=trace.prompt_len,
+        true_len=trace.output_len,
+        type_id=trace.type_id,
+        type_names=type_names,
+        tasks=tuple(tasks.get(name, first) for name in type_names),
+        segments=trace.segments,
+    )
