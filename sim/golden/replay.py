@@ -1,0 +1,70 @@
+"""Replay one golden file: every format is one entry of `FORMATS`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sim import engine
+from sim.golden import vllm, vllm_format
+from sim.golden.compare import first_difference
+from sim.golden.files import GoldenError, need_keys, read_golden, shown
+
+Golden = dict[str, Any]
+Table = dict[str, Any]
+
+
+class Format(NamedTuple):
+    """What it takes to replay one format of golden files."""
+
+    check: Callable[[Golden], None]  # raises GoldenError
+    own_table: Callable[[Golden, vllm.RunFunction], Table]  # the simulator's table for the golden's workload
+    first_difference: Callable[[Golden, Table], str | None]
+
+
+FORMATS = {vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference)}
+
+
+class Replay(NamedTuple):
+    """Outcome of a replay."""
+
+    name: str  # the golden's own
+    identical: bool
+    steps: int  # compared and found equal, up to the first difference
+    difference: str | None
+    table: Table  # the simulator's own, in the golden's format
+
+
+def replay(path: Path | str, run: vllm.RunFunction = engine.run) -> Replay:
+    """Simulate the workload of a golden file and compare every step, every request and the totals.
+
+    Parameters
+    ----------
+    path : path
+        Golden file, gzip-compressed or plain JSON.
+    run : function
+        What simulates: the engine, or whatever else takes and returns the same.
+
+    Raises
+    ------
+    GoldenError
+        The file cannot be read, is cut short, is of an unknown format, or lacks a key or a column.
+        The sentence starts with the file's name.
+    """
+    path = Path(path)
+    try:
+        golden = read_golden(path)
+        golden_format = _format_of(golden)
+        golden_format.check(golden)
+    except GoldenError as error:
+        raise GoldenError(f"{path.name}: {error}") from error
+    table = golden_format.own_table(golden, run)
+    difference = golden_format.first_difference(golden, table)
+    return Replay(golden["name"], difference is None, len(table["steps"]["rows"]), difference, table)
+
+
+def _format_of(golden: Golden) -> Format:
+    need_keys(golden, ("format",))
+    name = golden["format"]
+    if not isinstance(name, str) or name not in FORMATS:
+        raise GoldenError(f"format is {shown(name)}; known are {', '.join(FORMATS)}")
+    return FORMATS[name]

@@ -1,0 +1,121 @@
+"""A slow and obvious simulator: a plain loop over members, written from the golden README and from schedulers.md.
+
+It shares nothing with the engine but the types of its inputs: no calendar of completions, no counts of block
+boundaries, no striding. Every call visits every member, so it can be the oracle of the engine's tests.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sim.engine.inputs import Batching, Requests, Rules, StepTime
+from tests.naive_state import Chunk, Member, Scheduler, members_of
+from tests.naive_static import StaticScheduler
+from tests.naive_vllm import VllmScheduler
+
+
+class Call(NamedTuple):
+    """One iteration: a row of a golden table. Times from the first arrival."""
+
+    start: float
+    end: float
+    scheduled: list[Chunk]
+    preempted: list[tuple[int, int]]  # request, computed tokens lost
+    running: int  # the counts are those right after `schedule()`
+    waiting: int
+    free_scheduled: int
+    finished: list[int]
+    free_end: int
+
+
+class Moment(NamedTuple):
+    """What holds between two instants; the members are in the state right after `schedule()`."""
+
+    start: float
+    end: float
+    scheduler: Scheduler
+    scheduled: list[Chunk]  # empty while nothing runs
+    preempted: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class NaiveRun:
+    """Calls in order, the requests in their final state, and when each of their tokens was delivered."""
+
+    members: list[Member]
+    calls: list[Call]
+    token_times: list[list[float]]
+    duration: float
+
+
+def simulate(
+    rules: Rules,
+    requests: Requests,
+    step_time: StepTime,
+    *,
+    until: float = math.inf,
+    observe: Callable[[Moment], None] = lambda moment: None,
+) -> NaiveRun:
+    """Simulate an open-loop run; no call starts at `until` or later.
+
+    `observe` is called once for every stretch of time, before the outputs of a call are applied.
+    """
+    members = members_of(requests)
+    family = StaticScheduler if rules.batching == Batching.REQUEST else VllmScheduler
+    scheduler: Scheduler = family(rules, members)
+    run_calls: list[Call] = []
+    token_times: list[list[float]] = [[] for _ in members]
+    to_come = sorted(members, key=lambda member: (member.arrival, member.id))
+    now = 0.0
+    while True:
+        while to_come and to_come[0].arrival <= now:
+            scheduler.join(to_come.pop(0))
+        start = scheduler.start_time(now)
+        next_event = min(start, to_come[0].arrival if to_come else math.inf)
+        if next_event == math.inf or now >= until:
+            return NaiveRun(members, run_calls, token_times, now)
+        if start > now:
+            observe(Moment(now, min(next_event, until), scheduler, [], []))
+            now = min(next_event, until)
+            continue
+        call = _call(scheduler, step_time, now, token_times, observe)
+        run_calls.append(call)
+        now = call.end
+
+
+def duration_of(chunks: list[Chunk], members: list[Member], step_time: StepTime) -> float:
+    """Duration of one call: `linear_s[tokens] + kv_s * KV read + attention_s * prefill work`.
+
+    A member that decodes reads its whole KV, the token it computes included; so does a finished member of a
+    held batch, which adds none. A prefill chunk of q tokens after c reads c and works q * c + q * q / 2.
+    """
+    tokens = sum(chunk.tokens for chunk in chunks)
+    table = step_time.linear_s
+    beyond = max(0, tokens - (len(table) - 1))
+    kv_read, work = 0, 0.0
+    for chunk in chunks:
+        if members[chunk.id].is_decoding:
+            kv_read += members[chunk.id].computed
+        else:
+            kv_read += chunk.before
+            work += chunk.tokens * chunk.before + chunk.tokens * chunk.tokens / 2
+    linear = float(table[tokens - beyond]) + beyond * step_time.beyond_s
+    return linear + step_time.kv_s * kv_read + step_time.attention_s * work
+
+
+def _call(
+    scheduler: Scheduler,
+    step_time: StepTime,
+    now: float,
+    token_times: list[list[float]],
+    observe: Callable[[Moment], None],
+) -> Call:
+    chunks, preempted = scheduler.schedule()
+    end = now + duration_of(chunks, scheduler.members, step_time)
+    counts = (len(scheduler.running), len(scheduler.waiting), scheduler.num_free())
+    observe(Moment(now, end, scheduler, chunks, preempted))
+    applied = scheduler.apply(chunks)
+    for i in applied.delivered:
+        token_times[i].append(end)
+    return Call(now, end, chunks, preempted, *counts, applied.finished, scheduler.num_free())
