@@ -1,0 +1,28 @@
+"""The step simulator: compiled loop over requests, step time and rules of a scheduler."""
+
+from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
+from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
+from sim.engine.jit import is_compiled
+from sim.engine.loop import Stop
+from sim.engine.run import Outcome, Run, StepTable, run, warm_up
+
+__all__ = [
+    "MEMORY_ROWS",
+    "SHARED_TEXT",
+    "TIME_ROWS",
+    "Batching",
+    "Bin",
+    "Order",
+    "Outcome",
+    "Requests",
+    "Reserve",
+    "Rules",
+    "Run",
+    "Status",
+    "StepTable",
+    "StepTime",
+    "Stop",
+    "is_compiled",
+    "run",
+    "warm_up",
+]

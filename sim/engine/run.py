@@ -1,0 +1,227 @@
+"""From Python into the kernels and back: one run of one engine."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.engine import state as st
+from sim.engine.accounts import Status
+from sim.engine.inputs import Batching, Floats, Ints, Order, Requests, Reserve, Rules, StepTime
+from sim.engine.loop import Stop, advance, settle_running
+from sim.engine.state import State, first_state
+
+CALLS_AT_ONCE = 100_000  # scheduler calls between two reports of progress, some 10 ms
+FIRST_RECORDED_ROWS = 1024
+
+
+class Outcome(NamedTuple):
+    """What happened to each request; times in seconds since the first arrival."""
+
+    arrival_s: Floats  # (n,) NaN: not yet arrived (closed loop)
+    status: np.ndarray  # (n,) int32, `accounts.Status`
+    first_scheduled_s: Floats  # (n,) NaN: never
+    first_token_s: Floats  # (n,) NaN: never
+    last_token_s: Floats  # (n,) newest token so far, so the finish of a finished request; NaN: none
+    emitted: np.ndarray  # (n,) int32 tokens
+    num_preemptions: np.ndarray  # (n,) int32
+    recomputed_tokens: np.ndarray  # (n,) int32
+    pause_s: Floats  # (n,) between preemption and resumption
+    max_itl_s: Floats  # (n,) largest gap between two tokens, 0 where there are fewer than two
+    memory_token_s: Floats  # (n,) integral of the KV tokens held
+    cached_tokens: np.ndarray  # (n,) int32 found in the prefix cache at the first admission
+
+
+class StepTable(NamedTuple):
+    """One row a scheduler call; the lists of call `k` are rows `start[k]` to `start[k + 1]`."""
+
+    start_s: Floats  # (s,)
+    end_s: Floats  # (s,)
+    running: Ints  # (s,) right after scheduling, as the next two
+    waiting: Ints  # (s,)
+    free_scheduled: Ints  # (s,) blocks
+    free_end: Ints  # (s,) blocks, after finished requests left
+    scheduled_start: Ints  # (s + 1,)
+    scheduled: Ints  # (m, 4) request, tokens, computed before, blocks held
+    preempted_start: Ints  # (s + 1,)
+    preempted: Ints  # (p, 2) request, tokens lost
+    finished_start: Ints  # (s + 1,)
+    finished: Ints  # (f,)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the engine measured."""
+
+    outcome: Outcome
+    bins: Floats  # (k, len(Bin)); columns as in `accounts.Bin`
+    bin_width_s: float
+    gap_count: Floats  # (NUM_GAP_BINS,) gaps between tokens, pooled, by size
+    gap_sum: Floats  # (NUM_GAP_BINS,) seconds
+    duration_s: float  # first arrival to last finish, or to the stop
+    counters: dict[str, int]
+    stop: Stop
+    steps: StepTable | None = None
+
+
+def run(
+    rules: Rules,
+    requests: Requests,
+    step_time: StepTime,
+    *,
+    until_s: float = np.inf,
+    max_calls: int | None = None,
+    record_steps: bool = False,
+    on_progress: Callable[[float], None] | None = None,
+) -> Run:
+    """Simulate all requests on one engine.
+
+    Parameters
+    ----------
+    until_s : float
+        Seconds after the first arrival at which no further iteration begins.
+    max_calls : int, optional
+        Stop after so many calls of the scheduler, even if it is stuck.
+    record_steps : bool
+        Keep the full step table.
+    on_progress : callable, optional
+        Called about every 10 ms with the share of requests done.
+    """
+    rules, requests, step_time = plain_rules(rules), plain_requests(requests), plain_step_time(step_time)
+    state = first_state(rules, requests, FIRST_RECORDED_ROWS if record_steps else 0)
+    calls_left = max_calls
+    while True:
+        at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
+        before = state.count[st.SUM_STEPS]
+        stop = Stop(advance(rules, requests, step_time, state, float(until_s), at_once, record_steps))
+        if calls_left is not None:
+            calls_left -= int(state.count[st.SUM_STEPS] - before)
+        if on_progress is not None:
+            on_progress(float(state.count[st.NUM_DONE]) / len(requests.prompt_len))
+        if stop == Stop.FULL:
+            state = with_more_room(state)
+        elif stop in (Stop.DONE, Stop.TIME) or (stop == Stop.STUCK and calls_left is None) or calls_left == 0:
+            break
+    settle_running(requests, state)
+    return run_of(rules, state, stop, record_steps)
+
+
+def plain_rules(rules: Rules) -> Rules:
+    """Rules of one type each, so that the loop compiles once."""
+    return Rules(*(float(x) if name == "batch_wait_s" else int(x) for name, x in zip(Rules._fields, rules, strict=True)))
+
+
+def plain_requests(requests: Requests) -> Requests:
+    """Requests as contiguous writable arrays; arrivals count from the first one."""
+    arrays = {
+        name: np.require(value, np.float64 if name == "arrival_s" else np.int64, ["C", "W"])
+        for name, value in requests._asdict().items()
+        if name != "users"
+    }
+    if requests.users == 0:
+        arrays["arrival_s"] = arrays["arrival_s"] - arrays["arrival_s"][0]
+    return Requests(**arrays, users=int(requests.users))
+
+
+def plain_step_time(step_time: StepTime) -> StepTime:
+    """Step time of one type each."""
+    linear_s = np.require(step_time.linear_s, np.float64, ["C", "W"])
+    return StepTime(linear_s, float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
+
+
+def with_more_room(state: State) -> State:
+    """The same state with twice the room for recorded calls."""
+    names = [name for name in State._fields if name.startswith("recorded_")]
+    doubled = {}
+    for name in names:
+        old = getattr(state, name)
+        doubled[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+        doubled[name][: len(old)] = old
+    return state._replace(**doubled)
+
+
+def run_of(rules: Rules, state: State, stop: Stop, record_steps: bool) -> Run:
+    """Collect a run from the final state."""
+    count = state.count
+    last_bin = int(count[st.BIN]) + 1
+    return Run(
+        outcome=outcome_of(rules, state),
+        bins=state.bins[:last_bin].copy(),
+        bin_width_s=float(state.real[st.BIN_WIDTH]),
+        gap_count=state.gap_count,
+        gap_sum=state.gap_sum,
+        duration_s=float(state.real[st.CLOCK]),
+        counters={
+            "steps": int(count[st.SUM_STEPS]),
+            "scheduled_tokens": int(count[st.SUM_TOKENS]),
+            "output_tokens": int(count[st.SUM_OUTPUT]),
+            "preemptions": int(count[st.SUM_PREEMPTED]),
+            "blocks_allocated": int(count[st.SUM_BLOCKS]),
+            "blocks_hit": int(count[st.SUM_HIT_BLOCKS]),
+            "slot_steps_padding": int(count[st.SUM_PADDING]),
+            "waiting_at_end": int(count[st.NUM_WAITING]),
+            "running_at_end": int(count[st.NUM_RUNNING]),
+        },
+        stop=stop,
+        steps=step_table_of(state) if record_steps else None,
+    )
+
+
+def outcome_of(rules: Rules, state: State) -> Outcome:
+    """Per-request columns; with batch delivery nothing is delivered before the batch ends."""
+    s, n = state.out_s, state.out_n
+    if rules.batch_delivery:
+        s[n[:, st.STATUS] != Status.FINISHED, st.LAST_TOKEN_S] = np.nan
+        s[n[:, st.STATUS] != Status.FINISHED, st.FIRST_TOKEN_S] = np.nan
+    return Outcome(
+        arrival_s=s[:, st.ARRIVAL_S],
+        status=n[:, st.STATUS],
+        first_scheduled_s=s[:, st.FIRST_SCHEDULED_S],
+        first_token_s=s[:, st.FIRST_TOKEN_S],
+        last_token_s=s[:, st.LAST_TOKEN_S],
+        emitted=n[:, st.EMITTED],
+        num_preemptions=n[:, st.PREEMPTED],
+        recomputed_tokens=n[:, st.RECOMPUTED],
+        pause_s=s[:, st.PAUSE_S],
+        max_itl_s=s[:, st.MAX_ITL_S],
+        memory_token_s=s[:, st.MEMORY_TOKEN_S],
+        cached_tokens=n[:, st.CACHED],
+    )
+
+
+def step_table_of(state: State) -> StepTable:
+    """The recorded calls, cut to their number."""
+    count = state.count
+    steps = int(count[st.STEPS_RECORDED])
+    n = state.recorded_n[:steps]
+    lists = {
+        "scheduled": int(count[st.SCHEDULED_RECORDED]),
+        "preempted": int(count[st.PREEMPTED_RECORDED]),
+        "finished": int(count[st.FINISHED_RECORDED]),
+    }
+    starts = {f"{name}_start": np.append(n[:, 4 + k], total) for k, (name, total) in enumerate(lists.items())}
+    return StepTable(
+        start_s=state.recorded_s[:steps, 0],
+        end_s=state.recorded_s[:steps, 1],
+        running=n[:, 0],
+        waiting=n[:, 1],
+        free_scheduled=n[:, 2],
+        free_end=n[:, 3],
+        scheduled=state.recorded_scheduled[: lists["scheduled"]],
+        preempted=state.recorded_preempted[: lists["preempted"]],
+        finished=state.recorded_finished[: lists["finished"]],
+        **starts,
+    )
+
+
+def warm_up() -> float:
+    """Compile the kernels or load them from the cache; seconds it took."""
+    started = time.perf_counter()
+    ones = np.ones(1, np.int64)
+    none = np.zeros(0, np.int64)
+    requests = Requests(np.zeros(1), ones, ones, ones, ones, ones, np.zeros(2, np.int64), none, none, 0)
+    rules = Rules(Batching.ITERATION, Order.FCFS, Reserve.CHUNK, 0, 0, 0.0, 16, 8, 8, 8, 8, 1, 0, 0, 0, 1)
+    run(rules, requests, StepTime(np.ones(9), 0.0, 0.0, 0.0))
+    return time.perf_counter() - started

@@ -1,0 +1,250 @@
+"""Everything the engine writes, as one value of arrays; `advance` can stop and go on at any call.
+
+Members of the running set have a slot, a row of `live`; requests have a row of `out_s` and `out_n`. A member that only
+decodes ages without being touched: its KV tokens after call `k` are `BASE + k`, the call that finishes it waits in
+a calendar, and the next block it needs is known from its phase. Source: design.md 3.3.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.engine.accounts import NUM_COLUMNS, NUM_GAP_BINS
+from sim.engine.inputs import Floats, Ints, Order, Requests, Rules
+
+# Columns of `live`, one row a slot.
+(
+    REQUEST,
+    SEQ,  # number of the admission: the running order
+    STRAGGLER,  # 1 or 0
+    KNOWN,  # tokens of prompt and answer so far, at admission
+    COMPUTED,  # tokens with KV before this call; while decoding BASE tells
+    CHUNK,  # tokens scheduled in this call
+    SERVED,  # last call that scheduled the member outside the quiet path
+    DECODING,  # 1 once the prompt is done
+    BASE,  # KV tokens after call k are BASE + k
+    PHASE,  # needs a new block at calls k with k % block_size == PHASE
+    DUE,  # call that produces the last token
+    SEGMENT,  # call that produced the first token of the present stretch of decoding
+    RESERVED,  # KV blocks set aside at admission, those held included
+    CHAIN,  # prefix caching: key of the last full block
+    RUN_PREV,
+    RUN_NEXT,
+    DUE_PREV,
+    DUE_NEXT,
+    PHASE_PREV,
+    PHASE_NEXT,
+    HELD_DONE,  # 1: has its last token, keeps its slot until the batch ends
+) = range(21)
+NUM_LIVE = 24
+
+# Columns of `live_s`: the clock and the call-weighted clock when the present stretch of decoding began.
+SEGMENT_S, SEGMENT_AGE = range(2)
+
+# Columns of `out_s`, one row a request.
+ARRIVAL_S, FIRST_SCHEDULED_S, FIRST_TOKEN_S, LAST_TOKEN_S, PAUSE_S, PAUSED_SINCE_S, MAX_ITL_S, MEMORY_TOKEN_S = range(8)
+
+# Columns of `out_n`, one row a request.
+STATUS, EMITTED, PREEMPTED, RECOMPUTED, CACHED, HIGH_WATER, NEXT_WAITING = range(7)
+NUM_OUT_N = 8
+
+# Entries of `count`.
+(
+    CALL,  # number of the present call of the scheduler
+    CALL_PHASE,  # CALL % block_size
+    ARRIVED,  # requests that have joined or been rejected
+    ISSUED,  # closed loop: questions asked so far
+    NUM_DONE,  # finished or rejected
+    NUM_WAITING,
+    WAIT_HEAD,
+    WAIT_TAIL,
+    HEAD_KNOWN_GOOD,  # 1 while the next six hold for the head of the queue
+    HEAD,  # request at the head
+    HEAD_HIT,  # blocks found in the prefix cache
+    HEAD_IDLE,  # ... of which nobody holds
+    HEAD_CHAIN,  # key of the last block found
+    HEAD_NEXT_KEY,  # key of the first block not found
+    HEAD_WATCH,  # mark on the blocks found
+    NUM_RUNNING,
+    RUN_HEAD,
+    RUN_TAIL,
+    NEXT_SEQ,
+    NUM_FREE_SLOTS,
+    NUM_DECODING,
+    STRAGGLERS_DECODING,
+    DECODING_KV,  # KV tokens of decoding members
+    NUM_PARTIAL,  # members between two chunks of their prompt
+    NUM_FRESH,  # admitted in this call
+    NUM_PREEMPTED,  # in this call
+    NUM_FINISHED,  # with this call
+    FREE,  # blocks nobody holds and nobody was promised
+    CACHED_IDLE,  # ... of which with findable content
+    PLEDGED,  # blocks promised and still empty
+    KV_TYPICAL,  # computed tokens in blocks that a typical request holds
+    KV_STRAGGLER,  # computed tokens in blocks that only stragglers hold
+    UNFILLED,  # token places without a token in held blocks
+    STRAGGLER_BLOCKS,  # blocks that only stragglers hold
+    NUM_HELD_DONE,
+    HELD_DONE_KV,
+    HELD_DONE_BLOCKS,
+    CHUNK_TOKENS,  # of this call's prefill chunks, and the next three
+    CHUNK_REDO,
+    CHUNK_CONTEXT,
+    CHUNKS_DONE,  # chunks that complete a prompt, each with a token
+    GAP_FRONT,  # monotone stack of step durations: oldest entry
+    GAP_BACK,  # ... one past the newest
+    GAP_BIN,  # histogram bin of the last gap
+    BIN,  # time bin being filled
+    SUM_STEPS,
+    SUM_TOKENS,
+    SUM_BLOCKS,  # blocks handed out
+    SUM_HIT_BLOCKS,
+    SUM_PADDING,  # slot-steps of finished members in held batches
+    SUM_OUTPUT,
+    SUM_PREEMPTED,
+    STEPS_RECORDED,
+    SCHEDULED_RECORDED,
+    PREEMPTED_RECORDED,
+    FINISHED_RECORDED,
+) = range(56)
+
+# Entries of `real`.
+(
+    CLOCK,  # seconds since the first arrival
+    AGE,  # sum over calls k of k * duration: with CLOCK it integrates what decoding members hold
+    CHUNK_WORK,  # prefill attention work of this call
+    CHUNK_USEFUL_S,  # attention and context time of this call's chunks, and what of it is done again
+    CHUNK_REDO_S,
+    GAP_LOW,  # border of the last gap's histogram bin
+    GAP_HIGH,
+    BIN_WIDTH,
+    BIN_END,
+) = range(9)
+
+# Columns of `blocks` (prefix caching), one row a block; row 0, vLLM's null block, closes the ring of free blocks.
+REFS, TYPICAL_REFS, KEYED, KEY, STAMP, OWNER_SEQ, WATCH, FREE_PREV, FREE_NEXT, KEY_PREV, KEY_NEXT = range(11)
+NUM_BLOCK_COLUMNS = 12
+
+NUM_BINS = 512
+FIRST_BIN_WIDTH = 2.0**-10
+
+
+class State(NamedTuple):
+    """All that changes during a run."""
+
+    count: Ints  # (56,) the entries named above
+    real: Floats  # (9,)
+    live: Ints  # (max_num_seqs, NUM_LIVE)
+    live_s: Floats  # (max_num_seqs, 2)
+    out_s: Floats  # (n, 8)
+    out_n: np.ndarray  # (n, NUM_OUT_N) int32
+    heap_key: Floats  # (n,) waiting queue of every order but FCFS
+    heap_id: Ints
+    thinking: Floats  # (users,) heap of the times at which closed-loop users ask again
+    thinking_id: Ints  # (users,) its ids, all alike
+    free_slots: Ints  # (max_num_seqs,)
+    partial: Ints  # (max_num_seqs,) slots, in running order
+    fresh: Ints  # (max_num_seqs,) slots admitted in this call
+    finished: Ints  # (max_num_seqs,) slots
+    preempted: Ints  # (max_num_seqs, 2) request, tokens lost
+    calendar: Ints  # (ring, 2) first and last slot due at a call
+    boundary: Ints  # (block_size, 2) decoding members by phase: all, stragglers
+    phase_list: Ints  # (block_size, 2) prefix caching: first and last slot of a phase
+    gap_call: Ints  # (ring,) monotone stack of step durations
+    gap_s: Floats  # (ring,)
+    gap_count: Floats  # (NUM_GAP_BINS,)
+    gap_sum: Floats  # (NUM_GAP_BINS,)
+    bins: Floats  # (NUM_BINS, NUM_COLUMNS)
+    step_sums: Floats  # (NUM_COLUMNS,) what the present call adds
+    blocks: Ints  # (usable + 1, NUM_BLOCK_COLUMNS) with prefix caching
+    block_table: np.ndarray  # (max_num_seqs, longest request in blocks) int32 with prefix caching
+    head_blocks: np.ndarray  # (longest request in blocks,) int32: found in the cache for the head of the queue
+    key_heads: Ints  # (power of two, 2) first and last block of a hash chain
+    recorded_s: Floats  # (steps, 2) start, end; the rest is written when steps are recorded
+    recorded_n: Ints  # (steps, 7) running, waiting, free after scheduling, free at the end, and three starts
+    recorded_scheduled: Ints  # (rows, 4) request, tokens, computed before, blocks
+    recorded_preempted: Ints  # (rows, 2) request, tokens lost
+    recorded_finished: Ints  # (rows,) request
+
+
+def power_of_two(at_least: int) -> int:
+    """Smallest power of two that is not smaller."""
+    return 1 << max(at_least - 1, 1).bit_length()
+
+
+def first_state(rules: Rules, requests: Requests, record_rows: int = 0) -> State:
+    """State before the first call: nothing has arrived, all blocks are free."""
+    n = len(requests.prompt_len)
+    slots = min(rules.max_num_seqs, n)
+    heap_size = 1 if rules.order == Order.FCFS else n
+    ring = power_of_two(int(requests.output_len.max()) + 2)
+    cached_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
+    longest = min(int((requests.prompt_len + requests.output_len).max()), rules.max_model_len)
+    table_shape = (slots, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1)
+    state = State(
+        count=np.zeros(56, np.int64),
+        real=np.zeros(9),
+        live=np.zeros((slots, NUM_LIVE), np.int64),
+        live_s=np.zeros((slots, 2)),
+        out_s=np.zeros((n, 8)),
+        out_n=np.zeros((n, NUM_OUT_N), np.int32),
+        heap_key=np.zeros(heap_size),
+        heap_id=np.zeros(heap_size, np.int64),
+        thinking=np.zeros(max(requests.users, 1)),
+        thinking_id=np.zeros(max(requests.users, 1), np.int64),
+        free_slots=np.arange(slots)[::-1].copy(),
+        partial=np.zeros(slots, np.int64),
+        fresh=np.zeros(slots, np.int64),
+        finished=np.zeros(slots, np.int64),
+        preempted=np.zeros((slots, 2), np.int64),
+        calendar=np.full((ring, 2), -1, np.int64),
+        boundary=np.zeros((rules.block_size, 2), np.int64),
+        phase_list=np.full((rules.block_size if rules.prefix_caching else 1, 2), -1, np.int64),
+        gap_call=np.zeros(ring, np.int64),
+        gap_s=np.zeros(ring),
+        gap_count=np.zeros(NUM_GAP_BINS),
+        gap_sum=np.zeros(NUM_GAP_BINS),
+        bins=np.zeros((NUM_BINS, NUM_COLUMNS)),
+        step_sums=np.zeros(NUM_COLUMNS),
+        blocks=np.zeros((cached_rows, NUM_BLOCK_COLUMNS), np.int64),
+        block_table=np.zeros(table_shape, np.int32),
+        head_blocks=np.zeros(table_shape[1], np.int32),
+        key_heads=np.full((power_of_two(2 * cached_rows), 2), -1, np.int64),
+        **recording_arrays(record_rows, slots),
+    )
+    fill_counters(rules, requests, state)
+    return state
+
+
+def recording_arrays(rows: int, slots: int) -> dict[str, np.ndarray]:
+    """Room for `rows` calls of a step table and for one more batch in each of its lists."""
+    room = rows + slots if rows else 0
+    return {
+        "recorded_s": np.zeros((rows, 2)),
+        "recorded_n": np.zeros((rows, 7), np.int64),
+        "recorded_scheduled": np.zeros((room, 4), np.int64),
+        "recorded_preempted": np.zeros((room, 2), np.int64),
+        "recorded_finished": np.zeros(room, np.int64),
+    }
+
+
+def fill_counters(rules: Rules, requests: Requests, state: State) -> None:
+    """Entries that do not start at zero."""
+    for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN):
+        state.count[entry] = -1
+    state.count[NUM_FREE_SLOTS] = len(state.free_slots)
+    state.count[FREE] = rules.usable_blocks
+    state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
+    state.real[GAP_HIGH] = -1.0
+    state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
+    state.out_s[:, ARRIVAL_S] = np.nan if requests.users else requests.arrival_s
+    first_questions = np.sort(requests.arrival_s[: requests.users])  # sorted, so a heap
+    first_questions -= first_questions[0] if requests.users else 0.0
+    state.thinking[: len(first_questions)] = first_questions
+    state.count[ISSUED] = len(first_questions) if requests.users else len(requests.prompt_len)
+    if rules.prefix_caching:
+        ring = np.arange(rules.usable_blocks + 1)
+        state.blocks[:, FREE_NEXT] = np.roll(ring, -1)
+        state.blocks[:, FREE_PREV] = np.roll(ring, 1)
+        state.blocks[:, KEY_PREV] = state.blocks[:, KEY_NEXT] = -1
+
