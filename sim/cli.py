@@ -1,7 +1,7 @@
 """The `longtail` command: its options, and how it refuses."""
 
 import argparse
-import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -45,6 +45,9 @@ def guarded(command: Callable[[argparse.Namespace], int], arguments: argparse.Na
         return command(arguments)
     except (UsageError, ScenarioError, DataError) as error:
         return refuse(str(error))
+    except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return STOPPED
     except OSError as error:
         return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
@@ -125,15 +128,12 @@ def add_bench(commands: Any) -> None:
     bench.add_argument("--json", metavar="OUT", help="write the figures as JSON; - prints them instead of the table")
 
 
-def assignment(text: str) -> tuple[str, Any]:
-    """`a.b=value` as field and value; the value is JSON where it reads as JSON, else text."""
+def assignment(text: str) -> tuple[str, str]:
+    """`a.b=value` as field and value."""
     field, equals, value = text.partition("=")
     if not (field and equals):
         raise argparse.ArgumentTypeError(f"'{text}' assigns nothing; field=value is needed")
-    try:
-        return field, json.loads(value)
-    except json.JSONDecodeError:
-        return field, value
+    return field, value
 
 
 def port(text: str) -> int:

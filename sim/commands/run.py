@@ -3,15 +3,18 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from sim import Result, Scenario, ScenarioError, load_scenario, preset, preset_names, read_trace, simulate, with_values
+from sim.cli import UsageError
+from sim.commands.summary_text import as_text
 from sim.errors import closest
-from sim.progress import compile_kernels, progress_bar
+from sim.progress import compile_kernels, progress_bar, say
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Simulate, then write whatever was asked for."""
+    for out in (arguments.json, arguments.requests, arguments.steps):
+        check_folder(out)  # not after the work
     scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
     trace = read_trace(arguments.trace) if arguments.trace else None
     compile_kernels()
@@ -21,22 +24,30 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def check_folder(out: str | Path | None) -> None:
+    """Refuse a file in a folder that does not exist."""
+    if out is not None and not Path(out).parent.is_dir():
+        raise UsageError(f"{out} cannot be written: there is no folder {Path(out).parent}")
+
+
 def find_scenario(name: str) -> Scenario:
     """The scenario in a file, or the preset of that name."""
     if Path(name).is_file() or Path(name).name != name or Path(name).suffix:
         return load_scenario(Path(name))
     known = preset_names()
     if name not in known:
-        raise ScenarioError(f"SCENARIO is '{name}', neither a file nor a preset; presets are {closest(name, known)}")
+        raise ScenarioError(f"SCENARIO is '{name}', neither a file nor a preset; closest are {closest(name, known)}")
     return preset(name)
 
 
 def write(result: Result, arguments: argparse.Namespace) -> None:
-    """Summary to a file or standard output, tables to theirs."""
-    print(as_json(result) if arguments.json == "-" else as_text(result))
+    """Summary to standard output or a file, tables to theirs."""
+    summary = result.summary()
+    text = json.dumps(summary, indent=2, allow_nan=False)
+    say(text if arguments.json == "-" else as_text(summary))
     if arguments.json not in (None, "-"):
-        Path(arguments.json).write_text(as_json(result) + "\n", encoding="utf-8")
+        Path(arguments.json).write_text(text + "\n", encoding="utf-8")
     if arguments.requests:
-        result.requests_frame().to_csv(arguments.requests, index_label="request")
-    if arguments.steps:
-        result.steps_frame().to_csv(arguments.steps, index=False)
+        result.requests.to_csv(arguments.requests)
+    if arguments.steps and result.steps is not None:
+        result.steps.to_csv(arguments.steps)
