@@ -1,0 +1,83 @@
+"""`longtail run`: what it prints and what it writes."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.cli import main
+
+SMALL = ["--set", "workload.num_requests=40", "--set", "workload.arrivals.rate_rps=20"]
+REPLAY_TRACE = ["--set", 'workload.arrivals={"kind": "trace"}', "--trace"]
+
+
+def test_json_alone_goes_to_standard_output(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", scenario, *SMALL, "--json", "-"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["requests"]["total"] == 40
+    assert summary["scenario"]["workload"]["arrivals"]["rate_rps"] == 20
+
+
+def test_table_shows_title_counts_latencies_and_ledgers(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", scenario, *SMALL]) == 0
+    text = capsys.readouterr().out
+    for wanted in ("A plain chat", "40 requests: 40 finished", "TTFT, s", "TPOT, ms", "free_no_demand", "decode"):
+        assert wanted in text
+
+
+def test_table_holds_the_figures_of_the_json(scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "summary.json"
+    assert main(["run", scenario, *SMALL, "--json", str(out)]) == 0
+    figures = json.loads(out.read_text())["metrics"]
+    ttft = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("TTFT"))
+    assert ttft.split()[2:4] == [f"{figures['ttft_mean_s']:,.3f}", f"{figures['ttft_p50_s']:,.3f}"]
+
+
+def test_p99_of_few_requests_is_a_dash(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", scenario, *SMALL]) == 0
+    header, ttft = (
+        next(line.split() for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith(start))
+        for start in ("mean", "TTFT")
+    )
+    assert ttft[2 + header.index("p99")] == "-"
+
+
+def test_requests_table_has_a_row_for_each_request(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "requests.csv"
+    assert main(["run", scenario, *SMALL, "--requests", str(out)]) == 0
+    rows = list(csv.DictReader(out.open()))
+    assert [row["request"] for row in rows] == [str(i) for i in range(40)]
+    assert {row["status"] for row in rows} == {"finished"}
+    assert all(float(row["e2e_s"]) >= float(row["ttft_s"]) > 0 for row in rows)
+
+
+def test_steps_table_schedules_all_tokens(scenario: str, tmp_path: Path) -> None:
+    steps, summary = tmp_path / "steps.csv", tmp_path / "summary.json"
+    assert main(["run", scenario, *SMALL, "--steps", str(steps), "--json", str(summary)]) == 0
+    rows = list(csv.DictReader(steps.open()))
+    counters = json.loads(summary.read_text())["counters"]
+    assert len(rows) == counters["steps"]
+    assert sum(int(row["scheduled_tokens"]) for row in rows) == counters["scheduled_tokens"]
+
+
+def test_trace_is_replayed_request_by_request(
+    scenario: str, trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "requests.csv"
+    assert main(["run", scenario, *REPLAY_TRACE, trace, "--json", "-", "--requests", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out)["requests"]["finished"] == 12
+    rows = list(csv.DictReader(out.open()))
+    assert [int(row["output_tokens"]) for row in rows] == [10 + i for i in range(12)]
+    assert [float(row["arrival_s"]) for row in rows] == [0.5 * i for i in range(12)]
+
+
+def test_preset_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "bench-light", "--set", "workload.num_requests=20", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["requests"]["total"] == 20
+
+
+def test_kind_of_arrivals_can_be_set_with_its_fields(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    values = ["--set", "workload.arrivals.kind=closed_loop", "--set", "workload.arrivals.concurrency=3"]
+    assert main(["run", scenario, "--set", "workload.num_requests=9", *values, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["requests"]["finished"] == 9
