@@ -125,8 +125,8 @@ def _does_not_fit(deployment: Deployment, card: Gpu, weights: float, reserve: fl
     budget = card.usable_memory_gib * deployment.gpu_memory_utilization
     gpus = deployment.tensor_parallel_size
     return (
-        f"deployment.model is '{deployment.model}'; on each of {gpus} {card.name} it takes {weights:.1f} GiB for weights "
-        f"and {reserve:.1f} GiB to run, but {budget:.1f} GiB is the limit "
+        f"deployment.model is '{deployment.model}'; on each of {gpus} {card.name} it takes {weights:.1f} GiB for "
+        f"weights and {reserve:.1f} GiB to run, but {budget:.1f} GiB is the limit "
         f"(gpu_memory_utilization {deployment.gpu_memory_utilization:g} of {card.usable_memory_gib:g} GiB), "
         "which must hold KV cache too"
     )
@@ -143,7 +143,7 @@ def _max_model_len(scenario: Scenario, shape: Model, budget: int, kv_tokens: int
         return min(limits.values())
     for what, limit in limits.items():
         if asked > limit:
-            raise ScenarioError(f"deployment.max_model_len is {asked}; at most {limit} is allowed, {what}")
+            raise ScenarioError(f"deployment.max_model_len is {asked}; at most {limit} is allowed: {what}")
     return asked
 
 
@@ -152,7 +152,8 @@ def _check_prompts(scenario: Scenario, max_model_len: int) -> None:
     shortest = [_shortest(task.prompt) for task in scenario.workload.types]
     if min(shortest) >= max_model_len:
         raise ScenarioError(
-            f"workload.types.0.prompt is {shortest[0]} tokens or more; less than max_model_len ({max_model_len}) is needed"
+            f"workload.types.0.prompt is {shortest[0]} tokens or more; less than max_model_len ({max_model_len}) "
+            "is needed"
         )
 
 
