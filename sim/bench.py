@@ -12,14 +12,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
-from sim import Scenario, preset, preset_names, simulate, with_values
+from sim import Result, Scenario, preset, preset_names, simulate, with_values
 from sim.cost import step_time
-from sim.deployment import resolve
-from sim.engine import Run, run, warm_up
+from sim.engine import run, warm_up
 from sim.engine.rules import rules_of
-from sim.workload import make_requests
 
 Value = TypeVar("Value")
 
@@ -79,33 +75,31 @@ def measure_here(case: Case) -> Figures:
     """Measure one case in this process."""
     scenario = case.scenario()
     warm_up()
-    simulate_s, _ = timed(lambda: simulate(scenario).summary())
+    simulate_s, result = timed(lambda: simulate(scenario))
+    summary_s, summary = timed(result.summary)
     peak_memory_mb = peak_memory_bytes() / 1e6
-    engine_s, outcome = best_engine_time(scenario)
-    counters = outcome.counters
+    engine_s = best_engine_time(result)
+    counters = summary["counters"]
     return Figures(
         *case,
         requests_per_s=case.requests / engine_s,
         steps_per_s=counters["steps"] / engine_s,
         block_allocations_per_s=counters["blocks_allocated"] / engine_s,
-        preempted_share=float(np.mean(outcome.outcome.num_preemptions > 0)),
+        preempted_share=summary["metrics"]["preempted_requests"] / case.requests,
         steps=counters["steps"],
         engine_s=engine_s,
-        simulate_s=simulate_s,
+        simulate_s=simulate_s + summary_s,
         peak_memory_mb=peak_memory_mb,
     )
 
 
-def best_engine_time(scenario: Scenario) -> tuple[float, Run]:
-    """Seconds of the engine alone, on the arrays that `simulate` gives it."""
-    resolved = resolve(scenario)
-    requests, _ = make_requests(scenario, resolved, None)
-    rules, step = rules_of(scenario, resolved), step_time(scenario)
+def best_engine_time(result: Result) -> float:
+    """Seconds of the engine alone, on the very arrays that `simulate` gave it."""
+    rules, step = rules_of(result.scenario, result.resolved), step_time(result.scenario)
     times: list[float] = []
     while len(times) < REPEATS or sum(times) < SHORT_S:
-        seconds, outcome = timed(lambda: run(rules, requests, step))
-        times.append(seconds)
-    return min(times), outcome
+        times.append(timed(lambda: run(rules, result.inputs, step))[0])
+    return min(times)
 
 
 def timed(call: Callable[[], Value]) -> tuple[float, Value]:
