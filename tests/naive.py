@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sim.engine.inputs import Batching, Requests, Rules, StepTime
+from tests.naive_arrivals import Arrivals
 from tests.naive_state import Chunk, Member, Scheduler, members_of
 from tests.naive_static import StaticScheduler
 from tests.naive_vllm import VllmScheduler
@@ -55,33 +56,35 @@ def simulate(
     step_time: StepTime,
     *,
     until: float = math.inf,
+    max_calls: float = math.inf,
     observe: Callable[[Moment], None] = lambda moment: None,
 ) -> NaiveRun:
-    """Simulate an open-loop run; no call starts at `until` or later.
+    """Simulate; no call starts at `until` or later, and at most `max_calls` are made.
 
     `observe` is called once for every stretch of time, before the outputs of a call are applied.
     """
     members = members_of(requests)
+    arrivals = Arrivals(requests, members)
     family = StaticScheduler if rules.batching == Batching.REQUEST else VllmScheduler
     scheduler: Scheduler = family(rules, members)
-    run_calls: list[Call] = []
+    calls: list[Call] = []
     token_times: list[list[float]] = [[] for _ in members]
-    to_come = sorted(members, key=lambda member: (member.arrival, member.id))
     now = 0.0
     while True:
-        while to_come and to_come[0].arrival <= now:
-            scheduler.join(to_come.pop(0))
-        start = scheduler.start_time(now)
-        next_event = min(start, to_come[0].arrival if to_come else math.inf)
-        if next_event == math.inf or now >= until:
-            return NaiveRun(members, run_calls, token_times, now)
+        for member in arrivals.take(now):
+            if scheduler.can_run(member):
+                scheduler.join(member)
+            else:
+                member.is_rejected = True
+                arrivals.answered(now)
+        start = scheduler.start_time(now, arrivals.next_time())
+        if start == math.inf or now >= until or len(calls) == max_calls:
+            return NaiveRun(members, calls, token_times, now)
         if start > now:
-            observe(Moment(now, min(next_event, until), scheduler, [], []))
-            now = min(next_event, until)
+            observe(Moment(now, min(start, until), scheduler, [], []))
+            now = min(start, until)
             continue
-        call = _call(scheduler, step_time, now, token_times, observe)
-        run_calls.append(call)
-        now = call.end
+        now = _call(scheduler, step_time, now, arrivals, calls, token_times, observe)
 
 
 def duration_of(chunks: list[Chunk], members: list[Member], step_time: StepTime) -> float:
@@ -108,14 +111,21 @@ def _call(
     scheduler: Scheduler,
     step_time: StepTime,
     now: float,
+    arrivals: Arrivals,
+    calls: list[Call],
     token_times: list[list[float]],
     observe: Callable[[Moment], None],
-) -> Call:
+) -> float:
+    """Make one call; its end."""
     chunks, preempted = scheduler.schedule()
     end = now + duration_of(chunks, scheduler.members, step_time)
     counts = (len(scheduler.running), len(scheduler.waiting), scheduler.num_free())
     observe(Moment(now, end, scheduler, chunks, preempted))
+    worked = [chunk for chunk in chunks if not scheduler.members[chunk.id].is_done]  # without padding
     applied = scheduler.apply(chunks)
     for i in applied.delivered:
         token_times[i].append(end)
-    return Call(now, end, chunks, preempted, *counts, applied.finished, scheduler.num_free())
+    for _ in applied.answered:
+        arrivals.answered(end)
+    calls.append(Call(now, end, worked, preempted, *counts, applied.finished, scheduler.num_free()))
+    return end

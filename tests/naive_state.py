@@ -11,7 +11,7 @@ class Member:
     """One request and everything that changes about it. Lengths in tokens."""
 
     id: int
-    arrival: float
+    arrival: float  # NaN: not known yet (closed loop)
     prompt: int
     output: int  # tokens it will produce; no scheduler looks ahead at it
     cap: int  # largest output a scheduler must expect
@@ -21,6 +21,7 @@ class Member:
     computed: int = 0  # tokens with KV
     emitted: int = 0
     high_water: int = 0  # tokens computed at least once
+    is_rejected: bool = False
     is_decoding: bool = False  # has produced a token since its last admission
     blocks: list[int] = field(default_factory=list)  # block ids in the order of the text
     first_cached: int | None = None  # tokens hit at the first admission
@@ -52,8 +53,9 @@ class Chunk(NamedTuple):
 class Applied(NamedTuple):
     """What the outputs of one call bring."""
 
-    delivered: list[int]  # a request's id once for each token it receives
-    finished: list[int]
+    delivered: list[int]  # a request's id once for each token that reaches its user
+    finished: list[int]  # who produced the last token
+    answered: list[int]  # who has the whole answer: the same, unless a batch is delivered at its end
 
 
 class Scheduler(Protocol):
@@ -64,11 +66,14 @@ class Scheduler(Protocol):
     waiting: list[Member]  # in the order of service
     running: list[Member]
 
+    def can_run(self, member: Member) -> bool:
+        """Whether the request is not refused outright."""
+
     def join(self, member: Member) -> None:
         """Take in an arrival."""
 
-    def start_time(self, now: float) -> float:
-        """When the next call can be made if nobody else arrives; infinite if there is nobody to serve."""
+    def start_time(self, now: float, next_arrival: float) -> float:
+        """When the next call is made unless somebody arrives before; infinite if there is nobody to serve."""
 
     def schedule(self) -> tuple[list[Chunk], list[tuple[int, int]]]:
         """Who gets how much, and who lost how many computed tokens."""
@@ -85,7 +90,7 @@ def members_of(requests: Requests) -> list[Member]:
     return [
         Member(
             id=i,
-            arrival=float(requests.arrival_s[i]),
+            arrival=float("nan") if requests.users else float(requests.arrival_s[i] - requests.arrival_s[0]),
             prompt=int(requests.prompt_len[i]),
             output=int(requests.output_len[i]),
             cap=int(requests.cap[i]),

@@ -16,19 +16,23 @@ class StaticScheduler:
         self.running: list[Member] = []  # with `hold` the finished ones too
         self.batch: list[Member] = []  # everybody who joined at its start
 
+    def can_run(self, member: Member) -> bool:
+        return member.prompt < self.rules.max_model_len and self.reserved(member) <= self.rules.usable_blocks
+
     def join(self, member: Member) -> None:
         self.waiting.append(member)
         if self.rules.order == Order.PRIORITY:
             self.waiting.sort(key=lambda member: (member.priority, member.arrival, member.id))
 
-    def start_time(self, now: float) -> float:
+    def start_time(self, now: float, next_arrival: float) -> float:
+        """An empty server waits for a full batch, though not if nobody is known to come."""
         if self.running:
             return now
         if not self.waiting:
-            return math.inf
-        batch = self._next_batch()
-        is_full = len(batch) == self.rules.max_num_seqs or len(batch) < len(self.waiting)
-        return now if is_full else max(now, self.waiting[0].arrival + self.rules.batch_wait_s)
+            return next_arrival
+        if len(self.waiting) >= self.rules.max_num_seqs or next_arrival == math.inf:
+            return now
+        return max(now, min(next_arrival, self.waiting[0].arrival + self.rules.batch_wait_s))
 
     def reserved(self, member: Member) -> int:
         """Blocks set aside for a member as long as it is in the batch."""
@@ -47,37 +51,39 @@ class StaticScheduler:
             self.waiting = [member for member in self.waiting if member not in self.running]
             for member in self.batch:
                 member.first_cached = 0
-        chunks = []
-        for member in self.running:
-            tokens = 1 if member.is_done else member.known - member.computed
-            chunks.append(Chunk(member.id, tokens, member.computed, self.reserved(member)))
-            if not member.is_done:
-                member.computed += tokens
-                member.high_water = member.computed
-        return chunks, []
+        return [self._serve(member) for member in self.running], []
 
     def apply(self, chunks: list[Chunk]) -> Applied:
-        applied = Applied([], [])
-        for member in list(self.running):
-            if member.is_done:
-                continue
+        applied = Applied([], [], [])
+        for member in [member for member in self.running if not member.is_done]:
             member.emitted += 1
             member.is_decoding = True
             if not self.rules.batch_delivery:
-                self._deliver(member, 1, applied)
-            if member.is_done and not self.rules.hold:
-                self.running.remove(member)
-        if all(member.is_done for member in self.batch):
+                applied.delivered.append(member.id)
+            if member.is_done:
+                self._finish(member, applied)
+        if all(member.is_done for member in self.running):
             self.running = []
             if self.rules.batch_delivery:
                 for member in self.batch:
-                    self._deliver(member, member.emitted, applied)
+                    applied.delivered.extend([member.id] * member.emitted)
+                    applied.answered.append(member.id)
         return applied
 
-    def _deliver(self, member: Member, tokens: int, applied: Applied) -> None:
-        applied.delivered.extend([member.id] * tokens)
-        if member.is_done:
-            applied.finished.append(member.id)
+    def _serve(self, member: Member) -> Chunk:
+        """The whole prompt, then one token a call; a finished member is computed on and gains nothing."""
+        before = member.computed
+        if not member.is_done:
+            member.computed = member.high_water = member.known
+        tokens = max(member.computed - before, 1)
+        return Chunk(member.id, tokens, before, -(-member.computed // self.rules.block_size))
+
+    def _finish(self, member: Member, applied: Applied) -> None:
+        applied.finished.append(member.id)
+        if not self.rules.batch_delivery:
+            applied.answered.append(member.id)
+        if not self.rules.hold:
+            self.running.remove(member)
 
     def _next_batch(self) -> list[Member]:
         """The oldest waiting requests that fit side by side; nobody overtakes."""

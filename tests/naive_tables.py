@@ -10,6 +10,7 @@ from sim.engine import Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
 from tests.naive import Call, Moment, NaiveRun, simulate
+from tests.naive_state import Member
 
 
 class NaiveTables(NamedTuple):
@@ -21,16 +22,24 @@ class NaiveTables(NamedTuple):
 
 
 def run(
-    rules: Rules, requests: Requests, step_time: StepTime, *, until_s: float = math.inf, record_steps: bool = True
+    rules: Rules,
+    requests: Requests,
+    step_time: StepTime,
+    *,
+    until_s: float = math.inf,
+    max_calls: int | None = None,
+    record_steps: bool = True,
 ) -> Any:
     """What `engine.run` is asked to return, from the naive simulator."""
     held = np.zeros(len(requests.prompt_len))
 
     def add_memory(moment: Moment) -> None:
         for member in moment.scheduler.running:
-            held[member.id] += member.computed * (moment.end - moment.start)
+            if not member.is_done:  # what a finished member of a held batch keeps is in the ledger's own row
+                held[member.id] += member.computed * (moment.end - moment.start)
 
-    naive = simulate(rules, requests, step_time, until=until_s, observe=add_memory)
+    most = math.inf if max_calls is None else max_calls
+    naive = simulate(rules, requests, step_time, until=until_s, max_calls=most, observe=add_memory)
     return NaiveTables(outcome_of(naive, held), step_table(naive.calls), naive.duration)
 
 
@@ -58,11 +67,11 @@ def outcome_of(naive: NaiveRun, memory_token_s: np.ndarray) -> Outcome:
     first_scheduled, pause = _scheduling_times(naive)
     return Outcome(
         arrival_s=np.array([member.arrival for member in members]),
-        status=np.array([Status.FINISHED if m.is_done else Status.UNFINISHED for m in members], np.int8),
+        status=np.array([_status(member) for member in members], np.int8),
         first_scheduled_s=np.array(first_scheduled),
         first_token_s=np.array([each[0] if each else math.nan for each in times]),
         last_token_s=np.array([each[-1] if each else math.nan for each in times]),
-        emitted=np.array([len(each) for each in times], np.int32),
+        emitted=np.array([member.emitted for member in members], np.int32),
         num_preemptions=np.array([member.num_preemptions for member in members], np.int32),
         recomputed_tokens=np.array([member.recomputed for member in members], np.int32),
         pause_s=np.array(pause),
@@ -70,6 +79,12 @@ def outcome_of(naive: NaiveRun, memory_token_s: np.ndarray) -> Outcome:
         memory_token_s=memory_token_s,
         cached_tokens=np.array([member.first_cached or 0 for member in members], np.int32),
     )
+
+
+def _status(member: Member) -> Status:
+    if member.is_rejected:
+        return Status.REJECTED
+    return Status.FINISHED if member.is_done else Status.UNFINISHED
 
 
 def _scheduling_times(naive: NaiveRun) -> tuple[list[float], list[float]]:

@@ -15,12 +15,15 @@ class VllmScheduler:
         self.running: list[Member] = []
         self.blocks = Blocks(rules)
 
+    def can_run(self, member: Member) -> bool:
+        return member.prompt < self.rules.max_model_len
+
     def join(self, member: Member) -> None:
         self.waiting.append(member)
         self._sort_waiting()
 
-    def start_time(self, now: float) -> float:
-        return now if self.waiting or self.running else float("inf")
+    def start_time(self, now: float, next_arrival: float) -> float:
+        return now if self.waiting or self.running else next_arrival
 
     def num_free(self) -> int:
         return len(self.blocks.free)
@@ -46,7 +49,7 @@ class VllmScheduler:
         return chunks, self.preempted
 
     def apply(self, chunks: list[Chunk]) -> Applied:
-        applied = Applied([], [])
+        applied = Applied([], [], [])
         for chunk in chunks:
             member = self.members[chunk.id]
             if member.computed < member.known:
@@ -56,6 +59,7 @@ class VllmScheduler:
             applied.delivered.append(member.id)
             if member.is_done or member.known >= self.rules.max_model_len:
                 applied.finished.append(member.id)
+                applied.answered.append(member.id)
                 self.running.remove(member)
                 self.blocks.release(member)
         return applied

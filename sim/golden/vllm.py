@@ -39,7 +39,7 @@ def own_table(golden: dict[str, Any], run_function: RunFunction) -> dict[str, An
         The engine's `run`, or something with the same signature.
     """
     inputs = inputs_of(golden)
-    run = run_until_cut(golden, inputs, run_function)
+    run = run_function(*inputs[:3], max_calls=golden["max_steps"], record_steps=True)
     on_step_clock = golden["clock"]["mode"] == "step"
     parts = table_of(run, inputs.row_of, inputs.first_arrival, on_step_clock, golden["detail"])
     return {**golden, "engine": {**golden["engine"], "simulator": "longtail"}, **parts}
@@ -110,25 +110,6 @@ def step_time_of(clock: dict[str, Any], max_num_batched_tokens: int) -> StepTime
     a, b = (1, 0) if clock["mode"] == "step" else (clock["a_us"], clock["b_us"])
     linear = a + b * np.arange(max_num_batched_tokens + 1, dtype=np.float64)
     return StepTime(linear_s=linear, beyond_s=float(b), kv_s=0.0, attention_s=0.0)
-
-
-def run_until_cut(golden: dict[str, Any], inputs: GoldenInputs, run_function: RunFunction) -> Run:
-    """Simulate all of it, or the first `max_steps` calls.
-
-    When those have been made is known after a run that surely makes them: once all have arrived calls follow each
-    other without a pause.
-    """
-    rules, requests, step_time = inputs[:3]
-    max_steps = golden["max_steps"]
-    if max_steps is None:
-        return run_function(rules, requests, step_time, record_steps=True)
-    until = requests.arrival_s[-1] + max_steps * step_time.linear_s[-1]
-    run = run_function(rules, requests, step_time, until_s=until, record_steps=True)
-    assert run.steps is not None  # steps were asked for
-    if len(run.steps.end_s) > max_steps:
-        until = run.steps.end_s[max_steps - 1]
-        run = run_function(rules, requests, step_time, until_s=until, record_steps=True)
-    return run
 
 
 def _content(content: int, place_of: Ints) -> int:

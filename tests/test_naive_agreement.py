@@ -1,0 +1,80 @@
+"""Engine and naive simulator agree on random scenarios: every step and every request, bit for bit."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim import engine
+from tests import naive, naive_tables
+from tests.scenarios import Scenario, static_scenarios, vllm_scenarios
+
+EXACT = tuple(name for name in engine.Outcome._fields if name != "memory_token_s")
+
+
+def assert_agreement(scenario: Scenario, until_s: float = math.inf) -> None:
+    expected = naive_tables.run(*scenario, until_s=until_s)
+    recorded = engine.run(*scenario, until_s=until_s, record_steps=True)
+    assert recorded.steps is not None
+    for name in engine.StepTable._fields:
+        np.testing.assert_array_equal(getattr(recorded.steps, name), getattr(expected.steps, name), name)
+    unrecorded = engine.run(*scenario, until_s=until_s)
+    for run in (recorded, unrecorded):
+        assert run.duration_s == expected.duration_s
+        assert_same_outcome(run.outcome, expected.outcome)
+
+
+def assert_same_outcome(own: engine.Outcome, expected: engine.Outcome) -> None:
+    for name in EXACT:
+        np.testing.assert_array_equal(getattr(own, name), getattr(expected, name), name)
+    # sums over the same steps in another order
+    np.testing.assert_allclose(own.memory_token_s, expected.memory_token_s, rtol=1e-10, atol=1e-7)
+
+
+@settings(max_examples=300)
+@given(vllm_scenarios())
+def test_engine_and_naive_vllm_agree_on_every_step(scenario: Scenario) -> None:
+    assert_agreement(scenario)
+
+
+@settings(max_examples=150)
+@given(static_scenarios())
+def test_engine_and_naive_static_batching_agree_on_every_step(scenario: Scenario) -> None:
+    assert_agreement(scenario)
+
+
+@settings(max_examples=100)
+@given(st.one_of(vllm_scenarios(), static_scenarios()), st.floats(0.0, 60.0))
+def test_engine_and_naive_agree_on_a_run_that_is_cut(scenario: Scenario, until_s: float) -> None:
+    assert_agreement(scenario, until_s)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000)
+@given(vllm_scenarios(max_requests=30))
+def test_engine_and_naive_vllm_agree_on_many_scenarios(scenario: Scenario) -> None:
+    assert_agreement(scenario)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(static_scenarios(max_requests=30))
+def test_engine_and_naive_static_batching_agree_on_many_scenarios(scenario: Scenario) -> None:
+    assert_agreement(scenario)
+
+
+@settings(max_examples=100)
+@given(st.one_of(vllm_scenarios(), static_scenarios().filter(lambda scenario: not scenario.rules.batch_delivery)))
+def test_gap_histogram_holds_every_gap_between_two_tokens(scenario: Scenario) -> None:
+    times = naive.simulate(*scenario).token_times
+    gaps = [b - a for each in times for a, b in pairwise(each)]
+    run = engine.run(*scenario)
+    assert run.gap_count.sum() == len(gaps)
+    assert run.gap_sum.sum() == pytest.approx(sum(gaps), rel=1e-12, abs=0)
+    filled = np.flatnonzero(run.gap_count)
+    means = run.gap_sum[filled] / run.gap_count[filled]
+    from_histogram = np.repeat(means, run.gap_count[filled].astype(int))
+    np.testing.assert_allclose(from_histogram, np.sort(gaps), rtol=0.005)  # the promise of metrics.md, section 2
