@@ -114,7 +114,7 @@ def _log_normal(median: float, sigma: float, u: Floats) -> Floats:
 
 
 def _gamma(lengths: Gamma, u: Floats) -> Floats:
-    if lengths.cv == 0:
+    if lengths.cv < 1e-8:  # nobody is a token away from the largest mean, and the shape would overflow
         return np.full(len(u), lengths.mean)
     shape = lengths.cv**-2
     tokens: Floats = gammaincinv(shape, u) * (lengths.mean / shape)

@@ -80,14 +80,11 @@ def make_requests(
     numbers = RandomNumbers(scenario.seed, replication)
     workload = scenario.workload
     demand = _drawn(workload, numbers) if trace is None else _replayed(workload, trace, numbers)
-    segments, prefix_group = demand.segments, np.full(len(demand.prompt_len), -1)
-    if segments is None:
-        segments, prefix_group = draw_prefixes(demand.tasks, demand.type_id, demand.prompt_len, numbers)
-
-    room = np.maximum(max_model_len - demand.prompt_len, 1)
-    cap = np.minimum(_by_type([task.cap or MAX_TOKENS for task in demand.tasks], demand.type_id), room)
+    segments, prefix_group = _shared_texts(demand, numbers)
     is_rejected = demand.prompt_len >= max_model_len
-    output_len = np.where(is_rejected, 1, np.minimum(demand.true_len, cap))
+    room = np.where(is_rejected, 1, max_model_len - demand.prompt_len)
+    cap = np.minimum(_by_type([task.cap or MAX_TOKENS for task in demand.tasks], demand.type_id), room)
+    output_len = np.minimum(demand.true_len, cap)
     requests = Requests(
         arrival_s=demand.arrival_s,
         prompt_len=demand.prompt_len,
@@ -109,6 +106,13 @@ def make_requests(
         prefix_group=prefix_group,
     )
     return requests, info
+
+
+def _shared_texts(demand: Demand, numbers: RandomNumbers) -> tuple[Segments, Ints]:
+    """Segments, and the prefix of each request's type; a trace's own shared texts have no such number."""
+    if demand.segments is not None:
+        return demand.segments, np.full(len(demand.prompt_len), -1)
+    return draw_prefixes(demand.tasks, demand.type_id, demand.prompt_len, numbers)
 
 
 def _by_type(values: list[int], type_id: Ints) -> Ints:

@@ -72,7 +72,8 @@ def instants_ns(column: Column, *, ns_per_unit: int) -> Ints:
     wanted = f"a number from 0 to {limit:g}, or a date with time, is needed"
     numbers = _numbers(column, wanted)
     _check(column, (numbers >= 0) & (numbers <= limit), wanted)
-    return np.rint(numbers * ns_per_unit).astype(np.int64)
+    whole = np.floor(numbers)  # apart from the rest: nanoseconds since 1970 do not fit a float64
+    return whole.astype(np.int64) * ns_per_unit + np.rint((numbers - whole) * ns_per_unit).astype(np.int64)
 
 
 def iso_instants_ns(column: Column) -> Ints:

@@ -28,14 +28,11 @@ class Column(NamedTuple):
 
 
 def header_of(file: TextFile) -> Row:
-    """The first line that is not blank; line 0 and no cells in an empty file.
-
-    Raises
-    ------
-    DataError
-        If its quotes do not match.
-    """
-    return next(_rows(file), (0, []))
+    """The first line that is not blank; line 0 and no cells where the file does not begin like a table."""
+    try:
+        return next(_rows(file), (0, []))
+    except DataError:
+        return 0, []
 
 
 def column_chunks(file: TextFile, positions: list[int]) -> Iterator[list[Column]]:
