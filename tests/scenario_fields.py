@@ -1,0 +1,103 @@
+"""All fields of a scenario, found by walking its parts: what a test of every bound runs over."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from pydantic.fields import FieldInfo
+
+from sim.arrivals_spec import ARRIVAL_KINDS
+from sim.lengths_spec import LENGTH_KINDS
+from sim.part import MAX_TOKENS, Part
+from sim.scenario import Scenario
+
+BOUNDS = (Ge, Gt, Le, Lt, MinLen, MaxLen)
+# For each kind, values that leave room for any one field to take either of its bounds.
+SAMPLES: dict[str, dict[str, Any]] = {
+    "constant": {"tokens": 5},
+    "uniform": {"low": 1, "high": MAX_TOKENS},
+    "lognormal": {"mean": 100, "cv": 1},
+    "lognormal_p90": {"median": 1, "p90": MAX_TOKENS},
+    "gamma": {"mean": 100, "cv": 1},
+    "geometric": {"mean": 100},
+    "pareto_tail": {"median": 1, "p90": MAX_TOKENS, "alpha": 2},
+    "empirical": {"dataset": "azure_2023_conv"},
+    "quantiles": {"points": [[0, 1], [1, 10]]},
+    "poisson": {"rate_rps": 1},
+    "gamma gaps": {"rate_rps": 1, "burstiness": 1},
+    "deterministic": {"rate_rps": 1},
+    "all_at_once": {},
+    "trace": {},
+    "closed_loop": {"concurrency": 1},
+}
+TRACE_FILE = {"name": "trace.csv", "sha256": "0" * 64, "rows": 1}
+
+
+class Place(NamedTuple):
+    """A field and the values around it."""
+
+    path: str
+    field: FieldInfo
+    around: dict[str, Any]  # of a whole scenario, into which a value is put
+
+    @property
+    def bounds(self) -> list[Any]:
+        return [bound for bound in self.field.metadata if isinstance(bound, BOUNDS)]
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """Values of a Literal, if it is one."""
+        return get_args(self.field.annotation) if get_origin(self.field.annotation) is Literal else ()
+
+    @property
+    def is_whole(self) -> bool:
+        return int in _leaves(self.field.annotation)
+
+    def with_value(self, value: object) -> dict[str, Any]:
+        """The scenario's values with the field set."""
+        return placed(self.around, self.path, value)
+
+
+def placed(values: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    """A copy of nested values with one put in at a dotted path, and what is missing on the way."""
+    first, _, rest = path.partition(".")
+    if not rest:
+        return {**values, first: value}
+    if first == "types":
+        return {**values, first: [placed((values.get(first) or [{}])[0], rest.removeprefix("0."), value)]}
+    return {**values, first: placed(values.get(first) or {}, rest, value)}
+
+
+def places() -> Iterator[Place]:
+    """Every field that holds a value rather than a part."""
+    yield from _of_part(Scenario, "", {"version": 1})
+
+
+def _of_part(part: type[Part], prefix: str, around: dict[str, Any]) -> Iterator[Place]:
+    for name, field in part.model_fields.items():
+        path = f"{prefix}{name}"
+        if field.discriminator:
+            kinds = ARRIVAL_KINDS if name == "arrivals" else LENGTH_KINDS
+            for kind, inner in kinds.items():
+                sample = SAMPLES["gamma gaps" if (name, kind) == ("arrivals", "gamma") else kind]
+                yield from _of_part(inner, f"{path}.", placed(around, path, {"kind": kind, **sample}))
+        elif inner_parts := [each for each in _leaves(field.annotation) if issubclass(each, Part)]:
+            if _is_list(field):
+                yield Place(path, field, around)
+                yield from _of_part(inner_parts[0], f"{path}.0.", around)
+            else:
+                inside = placed(around, path, TRACE_FILE) if name == "trace_file" else around
+                yield from _of_part(inner_parts[0], f"{path}.", inside)
+        elif name != "kind":  # the tag of a union: other tests
+            yield Place(path, field, around)
+
+
+def _leaves(annotation: Any) -> list[type]:
+    """The classes in an annotation."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return [annotation]
+    return [leaf for each in get_args(annotation) for leaf in _leaves(each)]
+
+
+def _is_list(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is tuple
