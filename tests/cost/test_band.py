@@ -1,0 +1,25 @@
+import pytest
+
+from sim.cost import band
+from sim.scenario import Scenario, with_values
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "word", "is_calibrated"),
+    [
+        ({}, 10, "dense", True),
+        ({"deployment.gpu": "A40"}, None, "datasheet estimate", False),
+        ({"deployment.gpu": "MI300X"}, None, "datasheet estimate", False),
+        ({"deployment.model": "Qwen3-30B-A3B"}, 25, "mixture of experts", False),
+        ({"deployment.gpu": "L40S", "deployment.tensor_parallel_size": 2}, 25, "without NVLink", False),
+        ({"deployment.tensor_parallel_size": 2}, 10, "dense", True),
+        ({"cost.source": "constant"}, None, "constant", True),
+    ],
+)
+def test_every_deployment_says_how_far_to_trust_its_times(
+    values: dict[str, object], percent: float | None, word: str, is_calibrated: bool
+) -> None:
+    trust = band(with_values(Scenario(), values))
+    assert trust.percent == percent
+    assert word in trust.text
+    assert trust.is_calibrated is is_calibrated
