@@ -30,7 +30,7 @@ def as_text(summary: Summary) -> str:
 def heading(summary: Summary) -> str:
     """What was run and what came out, in three lines."""
     scenario, requests, figures = summary["scenario"], summary["requests"], summary["metrics"]
-    counts = ", ".join(f"{count:,} {status}" for status, count in requests.items() if status != "total")
+    counts = ", ".join(f"{count:,} {status}" for status, count in requests.items() if count and status != "total")
     return "\n".join(
         [
             scenario["about"]["title"],

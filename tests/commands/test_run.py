@@ -36,9 +36,9 @@ def test_table_holds_the_figures_of_the_json(scenario: str, tmp_path: Path, caps
 
 def test_p99_of_few_requests_is_a_dash(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", scenario, *SMALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
     header, ttft = (
-        next(line.split() for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith(start))
-        for start in ("mean", "TTFT")
+        next(line.split() for line in lines if line.lstrip().startswith(start)) for start in ("mean", "TTFT")
     )
     assert ttft[2 + header.index("p99")] == "-"
 
