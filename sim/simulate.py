@@ -49,7 +49,7 @@ def simulate(
     from sim.workload import make_requests
 
     resolved = resolve(scenario)
-    requests, info = make_requests(scenario, resolved, trace, replication=replication)
+    requests, info = make_requests(scenario, trace, max_model_len=resolved.max_model_len, replication=replication)
     outcome = run(
         rules_of(scenario, resolved),
         requests,

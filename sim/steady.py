@@ -1,4 +1,4 @@
-"""Is a run worth reading: does the queue stay bounded, and which part of the run is steady.
+"""Is a run worth reading: does the queue stay bounded, is it long enough, and which part of it is steady.
 
 Source: metrics.md, section 2.
 """
@@ -6,7 +6,44 @@ Source: metrics.md, section 2.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from sim.metrics import cv
+
+Floats = NDArray[np.float64]
+
+WARM_UP = 0.1  # share of the arrivals' span left out of the steady window
+FEWEST_POINTS = 8  # of the queue over the second half of the arrivals, to speak of a trend
+FEWEST_TURNS = 5  # the arrivals of an open loop span at least so many median times of service
+
+
+class Window(NamedTuple):
+    """A stretch of a run, in seconds from the first arrival."""
+
+    start_s: float
+    end_s: float
+
+
+def steady_window(arrival_s: Floats) -> Window | None:
+    """From the end of the warm-up, a tenth of the arrivals' span, to the last arrival.
+
+    None where all arrive at once: there is nothing between filling and draining.
+    """
+    last_s = float(np.nanmax(arrival_s, initial=0.0))
+    return Window(WARM_UP * last_s, last_s) if last_s > 0 else None
+
+
+def amount_between(amounts: Floats, bin_width_s: float, duration_s: float, window: Window) -> float:
+    """Part of a binned amount that falls into a window; bins cut by its borders count by overlap.
+
+    Parameters
+    ----------
+    amounts : (k,) float64
+        Sum over each bin; the last bin ends with the run.
+    """
+    edges = np.minimum(np.arange(amounts.size + 1) * bin_width_s, duration_s)
+    start, end = np.interp(window, edges, np.concatenate(([0.0], np.cumsum(amounts))))
+    return float(end - start)
 
 
 class Trend(NamedTuple):
@@ -43,3 +80,39 @@ def waiting_trend(time_s: ArrayLike, waiting: ArrayLike, num_arrivals: int, gap_
     growth = slope * step * time.size
     noise = float(np.sqrt(num_arrivals * (gap_cv**2 + length_cv**2)))
     return Trend(growth, noise, growth > max(noise, 1.0))
+
+
+def trend_of_run(waiting: Floats, bin_width_s: float, arrival_s: Floats, output_len: ArrayLike) -> Trend | None:
+    """Trend of a run's queue; None where the question has no meaning.
+
+    Parameters
+    ----------
+    waiting : (k,) float64
+        Mean number waiting in each time bin.
+    bin_width_s : float
+    arrival_s : (n,) float64
+        Arrivals of an open loop that the run got to see, ascending.
+    output_len : (n,) int64
+        Tokens.
+    """
+    if arrival_s.size < 2:
+        return None
+    half = arrival_s.size // 2
+    first_bin, end_bin = np.ceil(arrival_s[half] / bin_width_s), np.floor(arrival_s[-1] / bin_width_s)
+    inside = np.arange(int(first_bin), min(int(end_bin), waiting.size))  # bins that lie between the two arrivals
+    if inside.size < FEWEST_POINTS:
+        return None
+    gap_cv = cv(np.diff(arrival_s[half:]))
+    return waiting_trend(inside * bin_width_s, waiting[inside], arrival_s.size - half, gap_cv, cv(output_len))
+
+
+def is_too_short(num_requests: int, users: int, last_arrival_s: float, median_service_s: float) -> bool:
+    """Whether filling and draining the server outweigh what lies between.
+
+    An open loop must last five median times of service (end to end without the queue, which in an unstable run
+    grows with the run), a closed loop give each user five turns. Requests that all come at once are a job with
+    an end, which no length makes more typical.
+    """
+    if users:
+        return num_requests < FEWEST_TURNS * users
+    return 0 < last_arrival_s < FEWEST_TURNS * median_service_s

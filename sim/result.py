@@ -1,0 +1,286 @@
+"""What came out of a run: arrays behind names, frames for pandas, one summary."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim import metrics
+from sim.deployment import Resolved
+from sim.engine import Run
+from sim.engine.accounts import Bin, Status
+from sim.engine.inputs import Requests
+from sim.gaps import GapHistogram
+from sim.ledger import Ledger
+from sim.scenario import Scenario
+from sim.slo import Attainment, Limits, attainment, meets
+from sim.workload import RequestInfo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+STATUSES = ("finished", "truncated", "rejected", "unfinished")  # each request has exactly one
+TPOT_LABEL = "TPOT"
+BATCH_LABEL = "E2E per token (batch delivery)"
+
+RATES = {  # columns of `Result.over_time` that are sums over a bin, as amounts a second
+    "prefill_tokens_per_s": Bin.PREFILL_TOKENS,
+    "decode_tokens_per_s": Bin.DECODE_TOKENS,
+    "output_tokens_per_s": Bin.OUTPUT_TOKENS,
+    "recomputed_tokens_per_s": Bin.RECOMPUTED_TOKENS,
+    "preemptions_per_s": Bin.PREEMPTIONS,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """One run. Arrays have one row a request, in order of arrival; times are seconds from the first arrival.
+
+    Nothing is computed before it is asked for, and everything only once.
+    """
+
+    scenario: Scenario
+    resolved: Resolved
+    inputs: Requests
+    info: RequestInfo
+    run: Run
+
+    # --- what became of each request ---
+
+    @cached_property
+    def is_finished(self) -> Bools:
+        """Has its last token, at its own end or at a limit."""
+        finished: Bools = self.run.outcome.status == Status.FINISHED
+        return finished
+
+    @cached_property
+    def is_rejected(self) -> Bools:
+        """Could never fit."""
+        rejected: Bools = self.run.outcome.status == Status.REJECTED
+        return rejected
+
+    @cached_property
+    def is_truncated(self) -> Bools:
+        """Finished at its cap or at max_model_len, although the true answer was longer."""
+        truncated: Bools = self.is_finished & self.info.is_truncated
+        return truncated
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Requests by status. The four do not overlap (finished: at its own end) and add up to all."""
+        truncated, rejected = int(self.is_truncated.sum()), int(self.is_rejected.sum())
+        finished = int(self.is_finished.sum()) - truncated
+        unfinished = self.is_finished.size - finished - truncated - rejected
+        return dict(zip(STATUSES, (finished, truncated, rejected, unfinished), strict=True))
+
+    @cached_property
+    def delivered_tokens(self) -> int:
+        """Output tokens that users got; with batch delivery, none of a batch that has not ended."""
+        outcome = self.run.outcome
+        return int(outcome.emitted.sum(where=~np.isnan(outcome.first_token_s)))
+
+    # --- latencies, NaN where undefined ---
+
+    @cached_property
+    def is_batch_delivery(self) -> bool:
+        """Tokens come all at once when the batch ends, so there is no time between them."""
+        scheduler = self.scenario.scheduler
+        return scheduler.system == "static" and scheduler.hold and scheduler.delivery == "batch"
+
+    @cached_property
+    def finish_s(self) -> Floats:
+        """When the last token came."""
+        return np.where(self.is_finished, self.run.outcome.last_token_s, np.nan)
+
+    @cached_property
+    def ttft_s(self) -> Floats:
+        """Time to first token, of every request that has one."""
+        return metrics.ttft_s(self.run.outcome.arrival_s, self.run.outcome.first_token_s)
+
+    @cached_property
+    def queue_delay_s(self) -> Floats:
+        """Time to the first scheduling, of every request that was scheduled."""
+        return metrics.queue_delay_s(self.run.outcome.arrival_s, self.run.outcome.first_scheduled_s)
+
+    @cached_property
+    def e2e_s(self) -> Floats:
+        """Time to the last token, of finished requests."""
+        return metrics.e2e_s(self.run.outcome.arrival_s, self.finish_s)
+
+    @cached_property
+    def norm_latency_s(self) -> Floats:
+        """End-to-end time per output token, of finished requests."""
+        return metrics.norm_latency_s(self.e2e_s, self.run.outcome.emitted)
+
+    @cached_property
+    def tpot_s(self) -> Floats:
+        """Mean time per token after the first, of finished requests with at least two.
+
+        With batch delivery that would be 0 and meaningless: there it is `norm_latency_s`, and `tpot_label` says so.
+        """
+        if self.is_batch_delivery:
+            return self.norm_latency_s
+        return metrics.tpot_s(self.run.outcome.first_token_s, self.finish_s, self.run.outcome.emitted)
+
+    @property
+    def tpot_label(self) -> str:
+        """What to write beside every number and curve made from `tpot_s`."""
+        return BATCH_LABEL if self.is_batch_delivery else TPOT_LABEL
+
+    @cached_property
+    def max_gap_s(self) -> Floats:
+        """Longest silence, of finished requests: the wait for the first token or for a later one."""
+        longest = metrics.max_gap_s(self.ttft_s, self.run.outcome.max_itl_s)
+        return np.where(self.is_finished, longest, np.nan)
+
+    @cached_property
+    def gaps(self) -> GapHistogram:
+        """Gaps between tokens of all requests, pooled."""
+        return GapHistogram(self.run.gap_count, self.run.gap_sum)
+
+    # --- service level ---
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Service-level limits of the scenario, in seconds."""
+        slo = self.scenario.slo
+        return Limits(*(None if ms is None else ms / 1000 for ms in (slo.ttft_ms, slo.tpot_ms, slo.e2e_ms)))
+
+    @cached_property
+    def attainment(self) -> Attainment:
+        """How many requests met all limits."""
+        good = meets(self.limits, self.ttft_s, self.tpot_s, self.e2e_s)
+        still = ~self.is_finished & ~self.is_rejected
+        can_still_meet = np.zeros_like(good)
+        if still.any():
+            can_still_meet[still] = meets(self.limits, *self._best_case_s(still))
+        return attainment(good, self.is_finished, self.is_rejected, can_still_meet)
+
+    def _best_case_s(self, still: Bools) -> tuple[Floats, Floats, Floats]:
+        """Smallest ttft, tpot and e2e that unfinished requests could have had if all had come at the end of the run."""
+        outcome, end_s = self.run.outcome, self.run.duration_s
+        arrival_s = np.fmin(outcome.arrival_s[still], end_s)  # not yet arrived: no time has passed
+        first_s = np.fmin(outcome.first_token_s[still], end_s)
+        output_len = self.inputs.output_len[still]
+        e2e = end_s - arrival_s
+        if self.is_batch_delivery:
+            return first_s - arrival_s, metrics.norm_latency_s(e2e, output_len), e2e
+        return first_s - arrival_s, metrics.tpot_s(first_s, np.full(first_s.shape, end_s), output_len), e2e
+
+    # --- accounts ---
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Where the memory and the time went."""
+        return Ledger(self.run.bins, self.run.bin_width_s, self.resolved.usable_blocks, self.run.duration_s)
+
+    # --- frames ---
+
+    @cached_property
+    def requests(self) -> "pd.DataFrame":
+        """One row a request, in order of arrival."""
+        import pandas as pd
+
+        outcome = self.run.outcome
+        columns = {
+            "arrival_s": outcome.arrival_s,
+            "type": pd.Categorical.from_codes(self.info.type_id, list(self.info.type_names)),
+            "prompt_tokens": self.inputs.prompt_len,
+            "output_tokens": outcome.emitted,
+            "status": pd.Categorical.from_codes(self._status_codes(), list(STATUSES)),
+            "queue_delay_s": self.queue_delay_s,
+            "ttft_s": self.ttft_s,
+            "tpot_s": self.tpot_s,
+            "max_itl_s": np.where(outcome.emitted > 1, outcome.max_itl_s, np.nan),
+            "max_gap_s": self.max_gap_s,
+            "e2e_s": self.e2e_s,
+            "norm_latency_s": self.norm_latency_s,
+            "preemptions": outcome.num_preemptions,
+            "recomputed_tokens": outcome.recomputed_tokens,
+            "pause_s": outcome.pause_s,
+            "cached_tokens": outcome.cached_tokens,
+            "memory_token_s": outcome.memory_token_s,
+        }
+        frame = pd.DataFrame(columns, copy=False).rename_axis("request")
+        frame.attrs["tpot_s"] = self.tpot_label
+        return frame
+
+    def _status_codes(self) -> NDArray[np.int8]:
+        """Index into STATUSES."""
+        code = np.full(self.is_finished.size, STATUSES.index("unfinished"), dtype=np.int8)
+        code[self.is_finished] = STATUSES.index("finished")
+        code[self.is_truncated] = STATUSES.index("truncated")
+        code[self.is_rejected] = STATUSES.index("rejected")
+        return code
+
+    @cached_property
+    def over_time(self) -> "pd.DataFrame":
+        """One row a time bin (index: its start): means over the bin, rates a second, and KV blocks by use."""
+        import pandas as pd
+
+        bins, width = self.run.bins, self.ledger.bin_durations_s()
+        mean = bins / np.where(width > 0, width, np.nan)[:, None]
+        start_s = np.arange(len(bins)) * self.run.bin_width_s
+        finished = self.finish_s[self.is_finished] / self.run.bin_width_s
+        done = np.bincount(np.minimum(finished.astype(np.int64), len(bins) - 1), minlength=len(bins))
+        columns = {
+            "end_s": start_s + width,
+            "running": mean[:, Bin.RUNNING],
+            "waiting": mean[:, Bin.WAITING],
+            **{name: mean[:, column] for name, column in RATES.items()},
+            "requests_per_s": done / np.where(width > 0, width, np.nan),
+            "kv_used_blocks": mean[:, Bin.HELD_TYPICAL] + mean[:, Bin.HELD_STRAGGLER],
+            "kv_fragmentation_blocks": mean[:, Bin.FRAGMENTATION],
+            "kv_reserved_blocks": mean[:, Bin.RESERVED_UNUSED],
+            "kv_cached_blocks": mean[:, Bin.CACHED_PREFIX],
+        }
+        return pd.DataFrame(columns, index=pd.Index(start_s, name="start_s"))
+
+    @cached_property
+    def steps(self) -> "pd.DataFrame | None":
+        """One row a call of the scheduler; None unless the run recorded its steps."""
+        import pandas as pd
+
+        table = self.run.steps
+        if table is None:
+            return None
+        tokens_before = np.concatenate(([0], np.cumsum(table.scheduled[:, 1])))
+        columns = {
+            "start_s": table.start_s,
+            "end_s": table.end_s,
+            "running": table.running,
+            "waiting": table.waiting,
+            "scheduled_requests": np.diff(table.scheduled_start),
+            "scheduled_tokens": np.diff(tokens_before[table.scheduled_start]),
+            "preempted_requests": np.diff(table.preempted_start),
+            "finished_requests": np.diff(table.finished_start),
+            "free_blocks_scheduled": table.free_scheduled,
+            "free_blocks_end": table.free_end,
+        }
+        return pd.DataFrame(columns).rename_axis("step")
+
+    @cached_property
+    def scheduled(self) -> "pd.DataFrame | None":
+        """One row for each request in each step; None unless the run recorded its steps."""
+        import pandas as pd
+
+        table = self.run.steps
+        if table is None:
+            return None
+        step = np.repeat(np.arange(len(table.start_s)), np.diff(table.scheduled_start))
+        frame = pd.DataFrame(table.scheduled, columns=["request", "tokens", "computed_before", "blocks"])
+        frame.insert(0, "step", step)
+        return frame
+
+    # --- summary ---
+
+    def summary(self) -> dict[str, Any]:
+        """Everything that can be said in numbers, as a plain dict that JSON can hold; see `sim.summary`."""
+        from sim.summary import summary
+
+        return summary(self)

@@ -1,0 +1,75 @@
+"""Stability, steady window, too-short runs."""
+
+import numpy as np
+import pytest
+
+from sim import simulate, with_values
+from sim.steady import Window, amount_between, is_too_short, steady_window, trend_of_run, waiting_trend
+from tests.cases import BASE
+
+
+def test_steady_window_leaves_out_the_first_tenth_and_the_draining() -> None:
+    assert steady_window(np.array([0.0, 5.0, 20.0])) == (2.0, 20.0)
+
+
+def test_requests_that_all_come_at_once_have_no_steady_window() -> None:
+    assert steady_window(np.zeros(3)) is None
+
+
+def test_bins_cut_by_the_window_count_by_overlap() -> None:
+    amounts = np.array([10.0, 20.0, 6.0])  # bins [0, 2], [2, 4], [4, 5]
+    assert amount_between(amounts, 2.0, 5.0, Window(1.0, 4.5)) == pytest.approx(5 + 20 + 3)
+    assert amount_between(amounts, 2.0, 5.0, Window(0.0, 5.0)) == pytest.approx(36)
+
+
+def test_growth_along_a_line_is_its_slope_times_its_length() -> None:
+    time_s = np.arange(20) * 0.5
+    trend = waiting_trend(time_s, 7 + 3 * time_s, num_arrivals=100, gap_cv=0.3, length_cv=0.4)
+    assert trend.growth == pytest.approx(3 * 10)
+    assert trend.noise == pytest.approx(5.0)  # sqrt(100 * (0.09 + 0.16))
+    assert trend.is_unstable
+
+
+def test_growth_that_a_balanced_queue_could_show_is_no_alarm() -> None:
+    time_s = np.arange(20.0)
+    assert not waiting_trend(time_s, time_s, num_arrivals=400, gap_cv=1.0, length_cv=1.0).is_unstable  # 20 < 28.3
+
+
+def test_queue_without_randomness_is_unstable_beyond_one_request() -> None:
+    time_s = np.arange(10.0)
+    assert not waiting_trend(time_s, 0.09 * time_s, 50, 0.0, 0.0).is_unstable
+    assert waiting_trend(time_s, 0.11 * time_s, 50, 0.0, 0.0).is_unstable
+
+
+def test_few_bins_between_arrivals_have_no_trend() -> None:
+    assert trend_of_run(np.ones(100), 1.0, np.linspace(0.0, 10.0, 50), np.ones(50)) is None
+    assert trend_of_run(np.ones(100), 1.0, np.zeros(1), np.ones(1)) is None
+
+
+def test_run_must_outlast_the_service_of_its_requests() -> None:
+    assert is_too_short(1000, users=0, last_arrival_s=9.0, median_service_s=2.0)
+    assert not is_too_short(1000, users=0, last_arrival_s=10.0, median_service_s=2.0)
+    assert is_too_short(49, users=10, last_arrival_s=9.0, median_service_s=0.1)
+    assert not is_too_short(50, users=10, last_arrival_s=9.0, median_service_s=20.0)
+    assert not is_too_short(3, users=0, last_arrival_s=0.0, median_service_s=20.0)
+
+
+@pytest.mark.parametrize(("load", "is_unstable"), [(0.5, False), (0.85, False), (1.3, True), (2.0, True)])
+def test_server_of_32_slots_is_unstable_above_its_capacity(load: float, is_unstable: bool) -> None:
+    # 20 tokens of 0.1 s each on the mean: 2 s a request and slot, 16 requests/s.
+    values = {
+        "workload.arrivals": {"kind": "poisson", "rate_rps": 16 * load},
+        "workload.num_requests": 4000,
+        "workload.types.0.prompt": {"kind": "constant", "tokens": 1},
+        "workload.types.0.output": {"kind": "geometric", "mean": 20.0},
+        "cost.step_ms": 100.0,
+    }
+    for seed in range(3):
+        flags = simulate(with_values(BASE, values | {"seed": seed})).summary()["flags"]
+        assert flags["unstable"] is is_unstable
+        assert flags["too_short"] is False
+
+
+def test_requests_that_all_come_at_once_are_neither_stable_nor_unstable() -> None:
+    values = {"workload.num_requests": 50, "workload.types.0.output": {"kind": "constant", "tokens": 3}}
+    assert simulate(with_values(BASE, values)).summary()["flags"]["unstable"] is None
