@@ -50,17 +50,16 @@ def tpot_s(first_token_s: ArrayLike, finish_s: ArrayLike, num_tokens: ArrayLike)
     (n,) float64
         Seconds. NaN where only one token was produced: there is no second token to wait for.
     """
-    gaps = np.asarray(num_tokens, dtype=np.float64) - 1.0
+    tokens = np.asarray(num_tokens)
     span = np.subtract(finish_s, first_token_s, dtype=np.float64)
-    mean_gap: Floats = np.divide(span, gaps, out=np.full(gaps.shape, np.nan), where=gaps > 0)
+    mean_gap: Floats = span / np.where(tokens > 1, tokens - 1.0, np.nan)
     return mean_gap
 
 
 def norm_latency_s(latency_s: ArrayLike, num_tokens: ArrayLike) -> Floats:
     """End-to-end time per output token: e2e / n. NaN where nothing was produced."""
-    tokens = np.asarray(num_tokens, dtype=np.float64)
-    latency = np.asarray(latency_s, dtype=np.float64)
-    per_token: Floats = np.divide(latency, tokens, out=np.full(tokens.shape, np.nan), where=tokens > 0)
+    tokens = np.asarray(num_tokens)
+    per_token: Floats = np.asarray(latency_s, dtype=np.float64) / np.where(tokens > 0, tokens, np.nan)
     return per_token
 
 

@@ -160,6 +160,7 @@ def efficiency(result: Result) -> Group:
     straggler = outcome.memory_token_s @ (result.inputs.is_straggler > 0)
     return {
         "slot_util": _ratio(outcome.emitted.sum(), slot_steps),
+        "effective_batch": _ratio(total[Bin.PRODUCING], result.run.duration_s),
         "padding_waste_slot_steps": counters["slot_steps_padding"],
         "kv_util": ledger.memory_share(Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER),
         "kv_reserved_unused": ledger.memory_share(Bin.RESERVED_UNUSED),

@@ -92,7 +92,9 @@ def test_percentile_of_nothing_is_undefined() -> None:
     assert np.isnan(metrics.mean([]))
 
 
-@pytest.mark.parametrize(("q", "m", "expected"), [(0.99, 99, False), (0.99, 100, True), (0.95, 1, True), (0.5, 0, False)])
+@pytest.mark.parametrize(
+    ("q", "m", "expected"), [(0.99, 99, False), (0.99, 100, True), (0.95, 1, True), (0.5, 0, False)]
+)
 def test_p99_needs_a_hundred_values_to_be_shown(q: float, m: int, expected: bool) -> None:
     assert metrics.worth_showing(q, m) is expected
 

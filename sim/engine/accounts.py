@@ -15,30 +15,31 @@ class Bin(IntEnum):
     PREFILL_TOKENS = 2  # processed in prefill chunks
     DECODE_TOKENS = 3  # processed one a step by members past their prompt
     OUTPUT_TOKENS = 4  # produced
-    RECOMPUTED_TOKENS = 5
-    PREEMPTIONS = 6
+    PRODUCING = 5  # request-seconds of those that produce a token in the iteration
+    RECOMPUTED_TOKENS = 6
+    PREEMPTIONS = 7
     # memory ledger
-    HELD_TYPICAL = 7
-    HELD_STRAGGLER = 8
-    FRAGMENTATION = 9
-    FINISHED_HELD = 10
-    RESERVED_UNUSED = 11
-    CACHED_PREFIX = 12
-    FREE_NO_DEMAND = 13
-    WITHHELD_WAIT = 14
-    WITHHELD_BATCH = 15
-    WITHHELD_MEMORY_STRAGGLER = 16
-    WITHHELD_MEMORY_OTHER = 17
-    WITHHELD_MARGIN = 18
-    WITHHELD_CAP = 19
+    HELD_TYPICAL = 8
+    HELD_STRAGGLER = 9
+    FRAGMENTATION = 10
+    FINISHED_HELD = 11
+    RESERVED_UNUSED = 12
+    CACHED_PREFIX = 13
+    FREE_NO_DEMAND = 14
+    WITHHELD_WAIT = 15
+    WITHHELD_BATCH = 16
+    WITHHELD_MEMORY_STRAGGLER = 17
+    WITHHELD_MEMORY_OTHER = 18
+    WITHHELD_MARGIN = 19
+    WITHHELD_CAP = 20
     # time ledger
-    IDLE = 20
-    STALLED = 21
-    FIXED = 22
-    PREFILL = 23
-    DECODE = 24
-    RECOMPUTE = 25
-    PADDING = 26
+    IDLE = 21
+    STALLED = 22
+    FIXED = 23
+    PREFILL = 24
+    DECODE = 25
+    RECOMPUTE = 26
+    PADDING = 27
 
 
 NUM_COLUMNS = len(Bin)
