@@ -1,0 +1,43 @@
+"""Launcher of the dashboard: `streamlit run app.py`, or the `longtail` command.
+
+Not a page: a launcher starts the warm-up of the kernels while the server already answers, and serves plotly.js.
+"""
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import plotly
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import FileResponse
+from starlette.routing import Route
+
+PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+A_DAY = {"Cache-Control": "public, max-age=86400"}
+
+
+async def plotly_js(request: Request) -> FileResponse:
+    """The copy of plotly.js that came with Plotly: no request leaves the host."""
+    return FileResponse(PLOTLY_JS, media_type="text/javascript", headers=A_DAY)
+
+
+def warm_up() -> None:
+    """Load what the first page needs; imported here so that the server need not wait for it."""
+    from sim.engine import warm_up as compile_kernels
+
+    compile_kernels()
+
+
+@asynccontextmanager
+async def warm(app: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Compile the kernels, or read them from the cache, while the server starts."""
+    threading.Thread(target=warm_up, name="kernel-warm-up", daemon=True).start()
+    yield {}
+
+
+app = st.App(
+    Path(__file__).parent / "pages" / "_main.py", lifespan=warm, routes=[Route("/assets/plotly.min.js", plotly_js)]
+)

@@ -1,0 +1,35 @@
+"""Explore: one screen, one verdict, curves that follow the knob."""
+
+import streamlit as st
+from ui import cards, runs
+from ui.header import header
+from ui.tiles import tiles
+
+from sim.errors import ScenarioError
+from sim.view.verdict import verdict
+
+asked = st.session_state.asked
+if asked.scenario is None:
+    header("This scenario cannot run.", asked)
+    st.error(asked.refusal)
+    st.stop()
+
+runs.ready()
+try:
+    current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
+except ScenarioError as error:
+    header("This scenario cannot run.", asked)
+    st.error(str(error))
+    st.stop()
+pinned, pin_problem = runs.pinned_view(asked)
+
+header(verdict(current.scenario, current.summary, pinned and pinned.summary), asked)
+tiles(current, pinned)
+cards.banners(current, pin_problem)
+left, right = st.columns(2, gap="small")
+with left:
+    cards.throughput(current, pinned)
+    cards.memory(current, pinned)
+with right:
+    cards.distribution(current, pinned)
+    cards.load(asked, current, pinned)

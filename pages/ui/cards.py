@@ -1,0 +1,110 @@
+"""The cards of Explore: title, switch, curve; and the banners above them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import streamlit as st
+from ui.asked import Asked
+from ui.live_plot import live_plot
+from ui.load_job import Job, load_job, pinned_load_job
+
+from sim.studies.load_curve import curve, without_load
+from sim.view import alt, figures
+from sim.view.banners import all_clear
+from sim.view.banners import banners as banners_of
+from sim.view.quantity import INPUT_RATE, OUTPUT_RATE, TOTAL_RATE
+from sim.view.run_view import RunView
+
+POLL_S = 0.3
+RATES = {"output": OUTPUT_RATE, "prompt": INPUT_RATE, "all": TOTAL_RATE}
+LATENCIES = ("TPOT", "TTFT", "ITL")
+
+
+def banners(current: RunView, pin_problem: str) -> None:
+    """Reasons to read the run with care."""
+    found = [banner.text for banner in banners_of(current.summary, current.cost_band)]
+    if pin_problem:
+        found.append(f"The pinned run cannot be shown: {pin_problem}")
+    with st.container(key="banners", gap="xxsmall"):
+        for sentence in found:
+            st.warning(sentence, icon=":material/warning:")
+        if not found:  # a line is always there, so that curves do not jump when a warning comes
+            st.caption(all_clear(current.summary, current.cost_band))
+
+
+def throughput(current: RunView, pinned: RunView | None) -> None:
+    """Tokens a second over time."""
+    with _card("throughput", "Throughput over time", tuple(RATES)) as which:
+        quantity = RATES[which]
+        figure = figures.throughput(current.over_time, quantity, pinned and pinned.over_time)
+        live_plot(figure, "plot_throughput", alt.throughput(current, quantity))
+
+
+def distribution(current: RunView, pinned: RunView | None) -> None:
+    """Latency distribution with its limit."""
+    with _card("latency", "Latency distribution", LATENCIES) as which:
+        run = current.distributions[which]
+        other = pinned.distributions[which] if pinned else None
+        live_plot(figures.distribution(run, other), "plot_latency", alt.distribution(run))
+
+
+def memory(current: RunView, pinned: RunView | None) -> None:
+    """KV memory by ledger row, with running and waiting."""
+    with _card("memory", "KV memory, requests running and waiting"):
+        live_plot(figures.memory(current.over_time, pinned and pinned.over_time), "plot_memory", alt.memory(current))
+
+
+def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
+    """P99 and throughput against load, filled in while the page is already there."""
+    assert asked.scenario is not None
+    with _card("load", "Against load"):
+        job = load_job(without_load(asked.scenario), asked.trace)
+        other = pinned_load_job(without_load(asked.pinned), asked.trace) if pinned and asked.pinned else None
+        is_done = job.is_done and (other is None or other.is_done)
+
+        @st.fragment(run_every=None if is_done else POLL_S)
+        def progress() -> None:
+            _draw_load(asked, current, job, other)
+            done_now = job.is_done and (other is None or other.is_done)
+            if done_now and not is_done:
+                st.rerun()  # of the whole page: polling ends
+
+        progress()
+
+
+def _draw_load(asked: Asked, current: RunView, job: Job, other: Job | None) -> None:
+    assert asked.scenario is not None
+    if job.problem:
+        st.error(job.problem)
+        return
+    figure = figures.load(
+        curve(job.points),
+        current.distributions["TPOT"].quantity,
+        figures.load_title(asked.scenario),
+        job.loads,
+        current.operating,
+        is_complete=job.is_done and (other is None or other.is_done),
+        limit=current.distributions["TPOT"].limit,
+        pinned=None if other is None else curve(other.points),
+    )
+    live_plot(figure, "plot_load", alt.load(job.points))
+
+
+@contextmanager
+def _card(key: str, title: str, choices: Sequence[str] = ()) -> Iterator[str]:
+    """A bordered card; yields the choice of its switch."""
+    with st.container(border=True, key=f"card_{key}", gap=None):
+        choice = ""
+        with st.container(horizontal=True, vertical_alignment="center", key=f"cardhead_{key}"):
+            st.markdown(f"**{title}**")
+            if choices:
+                choice = st.segmented_control(
+                    title,
+                    choices,
+                    default=choices[0],
+                    required=True,
+                    key=f"show_{key}",
+                    label_visibility="collapsed",
+                    persist_state="session",
+                )
+        yield choice

@@ -1,0 +1,115 @@
+"""The sidebar: preset, operating point, knobs, files; and what they come to."""
+
+import streamlit as st
+from ui import files
+from ui.asked import Asked
+from ui.knobs import knobs, reset
+
+from sim.errors import ScenarioError
+from sim.keys import EDITS, MIX, PRESET, from_query, unpack
+from sim.presets import DEFAULT_PRESET, preset, preset_names
+from sim.scenario import Scenario
+from sim.view.form import base_scenario, scenario_of
+
+PIN = "p1"
+LOAD = "at"
+AS_ASKED, SATURATED = "as asked", "saturated"
+CARRIED = (EDITS, PIN)  # no widgets for the eye: they hold what a link carries besides the knobs
+
+
+def frame() -> Asked:
+    """Draw the sidebar and read it."""
+    name = _preset_chooser()
+    is_saturated = _load_switch() == SATURATED
+    for key in CARRIED:
+        with st.container(key=f"carried_{key}"):
+            st.text_input(key, key=key, bind="query-params", label_visibility="collapsed")
+    _mix(preset(name))
+    base, refusal = _base(name)
+    texts = knobs(base)
+    scenario: Scenario | None = None
+    if not refusal:
+        try:
+            scenario = scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts)
+        except ScenarioError as error:
+            refusal = str(error)
+    files.trace_upload()
+    files.preset_files(name, scenario)
+    pinned, pin_refusal = _pinned()
+    trace, missing = files.trace_of(scenario)
+    return Asked(name, scenario if not missing else None, refusal or missing, trace, is_saturated, pinned, pin_refusal)
+
+
+def _preset_chooser() -> str:
+    names = preset_names("explore")
+    name: str = st.selectbox(
+        "Preset",
+        names,
+        index=names.index(DEFAULT_PRESET),
+        key=PRESET,
+        bind="query-params",
+        on_change=_apply_preset,
+        help="A scenario to start from: every knob moves to its value, and the address holds what you change. "
+        f"What to expect of this one: {preset(_chosen()).about.reading}",
+    )
+    st.caption(preset(name).about.question)
+    return name
+
+
+def _chosen() -> str:
+    """The preset of the session or the link, before its widget has run."""
+    name = st.session_state.get(PRESET) or st.query_params.get(PRESET)
+    return name if name in preset_names("explore") else DEFAULT_PRESET
+
+
+def _apply_preset() -> None:
+    st.session_state[MIX] = st.session_state[EDITS] = ""
+    reset(preset(st.session_state[PRESET]))
+
+
+def _load_switch() -> str:
+    load: str = st.segmented_control(
+        "Operating point",
+        (AS_ASKED, SATURATED),
+        default=AS_ASKED,
+        required=True,
+        key=LOAD,
+        bind="query-params",
+        help="as asked: requests arrive as set below; early completion only shows here, at low load. saturated: the "
+        "same requests all wait from the start; throughput shows what the server can do, and memory is the limit.",
+    )
+    return load
+
+
+def _mix(scenario: Scenario) -> None:
+    """Shares of the task types; for the eye only where there are several."""
+    shares = ",".join(f"{task.name}:{task.share:g}" for task in scenario.workload.types)
+    with st.container(key="mix_shown" if len(scenario.workload.types) > 1 else "carried_mix"):
+        st.text_input(
+            "Mix (type:share, …)",
+            key=MIX,
+            placeholder=shares,
+            bind="query-params",
+            help="Shares of the preset's task types; leave one out to drop it. More of the long type: heavier tail, more KV "
+            "memory held. Their lengths are edited in the preset's file.",
+        )
+
+
+def _base(name: str) -> tuple[Scenario, str]:
+    """What the knobs depart from, and why the link's part of it was refused."""
+    version = st.query_params.get("v", "")
+    try:
+        return base_scenario(name, st.session_state[MIX], st.session_state[EDITS], version), ""
+    except ScenarioError as error:
+        return preset(name), str(error)
+
+
+def _pinned() -> tuple[Scenario | None, str]:
+    """The pinned run of the link, and why it was refused."""
+    packed = st.session_state[PIN]
+    if not packed:
+        return None, ""
+    try:
+        return from_query({key: str(value) for key, value in unpack(packed, PIN).items()}), ""
+    except ScenarioError as error:
+        return None, str(error)

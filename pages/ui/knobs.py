@@ -1,0 +1,68 @@
+"""Knobs as widgets: each bound to the address under the key of its field."""
+
+import streamlit as st
+
+from sim.keys import KEY_OF
+from sim.scenario import Scenario
+from sim.view.form import default_text, is_shown
+from sim.view.knobs import KNOBS, SECTIONS, Knob
+from sim.view.steps import with_stop
+
+LONGEST_ROW = 30  # characters of all options that still stand side by side
+
+
+def knobs(base: Scenario) -> dict[str, str]:
+    """Draw the knobs that have something to move.
+
+    Parameters
+    ----------
+    base : Scenario
+        What they depart from; its values are left out of the address.
+
+    Returns
+    -------
+    dict
+        Text of each knob shown, by its key.
+    """
+    texts: dict[str, str] = {}
+    for section in SECTIONS:
+        if not any(is_shown(knob, base, texts) for knob in section.knobs):
+            continue
+        with st.expander(section.title, expanded=section.is_open):
+            for knob in section.knobs:
+                if is_shown(knob, base, texts):
+                    texts[KEY_OF[knob.path]] = _widget(knob, KEY_OF[knob.path], default_text(knob, base))
+    return texts
+
+
+def reset(base: Scenario) -> None:
+    """Move every knob to the base's value; from a callback, before the widgets run."""
+    texts: dict[str, str] = {}
+    for knob in KNOBS:
+        key = KEY_OF[knob.path]
+        if is_shown(knob, base, texts):
+            texts[key] = default_text(knob, base)
+            st.session_state[key] = texts[key] == "true" if knob.widget == "switch" else texts[key]
+        else:
+            st.session_state.pop(key, None)
+
+
+def _widget(knob: Knob, key: str, default: str) -> str:
+    """The knob's widget; returns its text."""
+    if knob.widget == "switch":
+        is_on = st.toggle(knob.label, default == "true", key=key, help=knob.help, bind="query-params")
+        return "true" if is_on else "false"
+    text: str
+    if knob.widget == "steps":
+        now = st.session_state.get(key) or st.query_params.get(key)  # a link's own value becomes a stop too
+        stops = with_stop(knob.options, default, now)
+        text = st.select_slider(knob.label, stops, value=default, key=key, help=knob.help, bind="query-params")
+        return text
+    options = knob.options if default in knob.options else (*knob.options, default)
+    if sum(map(len, options)) <= LONGEST_ROW and len(options) > 1:
+        text = st.segmented_control(
+            knob.label, options, default=default, required=True, key=key, help=knob.help, bind="query-params"
+        )
+        return text
+    text = st.selectbox(knob.label, options, index=options.index(default), key=key, help=knob.help, bind="query-params")
+    return text

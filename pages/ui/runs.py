@@ -1,0 +1,53 @@
+"""Runs, each made once: thin caches around the library."""
+
+import streamlit as st
+from ui.asked import Asked
+
+from sim.engine import is_compiled, warm_up
+from sim.errors import ScenarioError
+from sim.scenario import Scenario
+from sim.view.run_view import RunView, run_view
+from sim.workload import Trace
+
+COMPILING = "Compiling the simulation kernels: only on the very first start, about 20 seconds …"
+LOADING = "Loading the simulation kernels from the cache …"
+
+
+def ready() -> None:
+    """Wait until the kernels are compiled; says what it waits for."""
+    with st.spinner(LOADING if is_compiled() else COMPILING):
+        _kernels()
+
+
+def view(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> RunView:
+    """The run of a scenario, from the cache where it was made before.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario cannot run.
+    """
+    return _view(scenario.model_dump_json(), trace.sha256 if trace else "", is_saturated, scenario, trace)
+
+
+@st.cache_resource(show_spinner=False)
+def _kernels() -> float:
+    return warm_up()
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _view(key: str, sha256: str, is_saturated: bool, _scenario: Scenario, _trace: Trace | None) -> RunView:
+    return run_view(_scenario, _trace, is_saturated=is_saturated)
+
+
+def pinned_view(asked: Asked) -> tuple[RunView | None, str]:
+    """The pinned run with the same random numbers and at the same operating point; or why there is none."""
+    if asked.pinned is None:
+        return None, asked.pin_refusal
+    file = asked.pinned.workload.trace_file
+    if file is not None and (asked.trace is None or asked.trace.sha256 != file.sha256):
+        return None, f"it replays the trace {file.name}, which is not the one on screen"
+    try:
+        return view(asked.pinned, asked.trace if file else None, is_saturated=asked.is_saturated), ""
+    except ScenarioError as error:
+        return None, str(error)

@@ -1,0 +1,45 @@
+"""Spacing of the frame: dense like an instrument, nothing wasted above the first line."""
+
+import streamlit as st
+
+_CSS = """
+<style>
+[data-testid="stMainBlockContainer"] {padding: 3.1rem 1.1rem .6rem 1.1rem; max-width: none;}
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
+[data-testid="stHeader"] {height: 2.9rem; min-height: 2.9rem;}
+[data-testid="stSidebarHeader"] {height: 2.4rem; margin-bottom: 0; padding: .3rem .8rem;}
+[data-testid="stSidebarUserContent"] {padding: 0 1rem 1.5rem 1rem;}
+[data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] {gap: .4rem;}
+[data-testid="stSidebarUserContent"] [data-testid="stHorizontalBlock"] {gap: .5rem;}
+[data-testid="stSidebar"] label p {font-size: .82rem;}
+.st-key-verdict h1 {font-size: 1.15rem; font-weight: 600; line-height: 1.3; padding: 0;}
+.st-key-verdict {flex: 1 1 0; min-width: 0;}
+.st-key-head {flex-wrap: nowrap; gap: .5rem; min-height: 3.1rem;}
+[data-testid="stMetric"] {padding: .35rem .5rem .3rem .6rem; min-height: 5.2rem;}
+[data-testid="stMetric"] > div {padding: 0;}
+[data-testid="stMetricLabel"] p {font-size: .8rem;}
+[data-testid="stMetricValue"] {font-size: 1.4rem; line-height: 1.25;}
+[data-testid="stMetricDelta"] {font-size: .76rem;}
+.st-key-banners {min-height: 1.75rem; justify-content: center;}
+.st-key-banners [data-testid="stAlertContainer"] {padding: .1rem .7rem; min-height: 0;}
+.st-key-banners p {font-size: .85rem; line-height: 1.5rem;}
+[class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
+[class*="st-key-cardhead_"] {min-height: 1.9rem; gap: .8rem;}
+[class*="st-key-cardhead_"] p {margin: 0;}
+[class*="st-key-cardhead_"] [data-testid="stMarkdownContainer"] {margin-bottom: 0;}
+[class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
+[class*="st-key-cardhead_"] button p {font-size: .8rem;}
+.live-plot {width: 100%; height: clamp(252px, calc((100vh - 21.9rem) / 2), 460px);}
+[class*="st-key-carried_"], .st-key-preload {display: none;}
+[data-testid="stLayoutWrapper"]:has(> :is([class*="st-key-carried_"], .st-key-preload)) {display: none;}
+[data-testid="stColumn"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
+[data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
+[data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin-bottom: 0;}
+</style>
+"""
+
+
+def style() -> None:
+    """Put the style sheet on the page; once a run, in the frame."""
+    st.html(_CSS)

@@ -1,0 +1,120 @@
+"""Latency and throughput against load: one scenario at a row of loads, from light to beyond its capacity."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.metrics import percentile, worth_showing
+from sim.result import Result
+from sim.scenario import Scenario, with_values
+from sim.simulate import simulate
+from sim.studies.saturated import plateau_tokens_per_s, saturated
+from sim.summary import flags
+from sim.workload import Trace
+
+Floats = NDArray[np.float64]
+
+SHARES_OF_CAPACITY = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.87, 0.93, 0.97, 1.0, 1.05, 1.15, 1.3)
+USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 2048)
+MAX_REQUESTS = 10_000  # a point; P99 is steady by then
+
+
+class LoadPoint(NamedTuple):
+    """One run of the curve."""
+
+    load: float  # requests/s, or users in a closed loop
+    p99_tpot_s: float  # NaN where too few values
+    output_tokens_per_s: float
+    is_unstable: bool  # the queue grew: latencies depend on the length of the run
+
+
+class LoadCurve(NamedTuple):
+    """Points in order of load."""
+
+    load: Floats  # (k,)
+    p99_tpot_s: Floats  # (k,)
+    output_tokens_per_s: Floats  # (k,)
+    is_unstable: NDArray[np.bool_]  # (k,)
+
+
+def without_load(scenario: Scenario) -> Scenario:
+    """The scenario at a load of 1 request/s or 1 user: scenarios that differ in load alone become equal.
+
+    Arrivals that have no rate (all at once) become Poisson. Runs longer than `MAX_REQUESTS` are cut.
+    """
+    kind = scenario.workload.arrivals.kind
+    requests = min(scenario.workload.num_requests, MAX_REQUESTS)
+    shorter = with_values(scenario, {"workload.num_requests": requests})
+    if kind == "all_at_once":
+        return with_values(shorter, {"workload.arrivals": {"kind": "poisson", "rate_rps": 1.0}})
+    return at_load(shorter, 1)
+
+
+def is_closed(scenario: Scenario) -> bool:
+    """Whether load is a number of users."""
+    return scenario.workload.arrivals.kind == "closed_loop"
+
+
+def load_of(scenario: Scenario, trace: Trace | None = None) -> float | None:
+    """Where a scenario stands on the load axis; None where all requests come at once."""
+    arrivals = scenario.workload.arrivals
+    if arrivals.kind == "closed_loop":
+        return float(arrivals.concurrency)
+    if arrivals.kind == "trace":
+        return None if trace is None else arrivals.speed * mean_rate_rps(trace)
+    return None if arrivals.kind == "all_at_once" else arrivals.rate_rps
+
+
+def mean_rate_rps(trace: Trace) -> float:
+    """Requests a second of a trace at its own speed; 1 where it has no arrivals or all at one instant."""
+    last_s = 0.0 if trace.arrival_s is None else float(trace.arrival_s[-1])
+    return len(trace) / last_s if last_s > 0 else 1.0
+
+
+def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scenario:
+    """The scenario at another load; requests, lengths and the order of gaps stay the same."""
+    kind = scenario.workload.arrivals.kind
+    if kind == "closed_loop":
+        return with_values(scenario, {"workload.arrivals.concurrency": round(load)})
+    if kind == "trace":
+        return with_values(
+            scenario, {"workload.arrivals.speed": load if trace is None else load / mean_rate_rps(trace)}
+        )
+    return with_values(scenario, {"workload.arrivals.rate_rps": float(load)})
+
+
+def loads(scenario: Scenario, trace: Trace | None = None) -> tuple[float, ...]:
+    """Loads to run: users in powers of two, or shares of the rate that the server sustains when saturated."""
+    if is_closed(scenario):
+        return tuple(float(users) for users in USERS if users <= max(scenario.workload.num_requests, 1))
+    result = simulate(saturated(scenario), trace and trace.without_arrivals())
+    tokens_a_request = max(float(result.run.outcome.emitted.mean()), 1.0)
+    capacity_rps = plateau_tokens_per_s(result) / tokens_a_request
+    return tuple(float(f"{share * capacity_rps:.3g}") for share in SHARES_OF_CAPACITY if capacity_rps > 0)
+
+
+def point(scenario: Scenario, load: float, trace: Trace | None = None) -> LoadPoint:
+    """Run one load."""
+    return point_of(simulate(at_load(scenario, load, trace), trace), load)
+
+
+def point_of(result: Result, load: float) -> LoadPoint:
+    """What a run puts on the curve."""
+    p99 = percentile(result.tpot_s, 0.99)
+    tokens = float(result.run.outcome.emitted.sum())
+    return LoadPoint(
+        load,
+        p99.value if worth_showing(0.99, p99.m) else float("nan"),
+        tokens / result.run.duration_s if result.run.duration_s > 0 else float("nan"),
+        bool(flags(result)["unstable"]),
+    )
+
+
+def curve(points: Iterable[LoadPoint]) -> LoadCurve:
+    """Points put in order."""
+    ordered = sorted(points)
+    columns = np.array([each[:3] for each in ordered], np.float64).reshape(-1, 3).T
+    load, p99_tpot_s, output_tokens_per_s = columns
+    return LoadCurve(load, p99_tpot_s, output_tokens_per_s, np.array([each.is_unstable for each in ordered], np.bool_))

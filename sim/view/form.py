@@ -1,0 +1,127 @@
+"""From the knobs' texts to a scenario: which knobs show, where they stand by default, and what they come to.
+
+A knob's text is what a link holds, so the address and the widgets say the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+
+from sim.arrivals_spec import Arrivals
+from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value_text
+from sim.lengths_spec import Lengths
+from sim.scenario import Scenario
+from sim.view.knobs import Knob
+from sim.view.steps import text
+from sim.workload.lengths import tokens_at
+
+Texts = Mapping[str, str]
+
+FIELDS_OF_KIND = {
+    part.model_fields["kind"].default: part.model_fields
+    for union in (Arrivals, Lengths)
+    for part in get_args(get_args(union)[0])
+}
+UNIONS = {"workload.arrivals", "workload.types.0.prompt", "workload.types.0.output"}
+ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
+ELSEWHERE |= {"speed": "1", "alpha": "1.5"}
+NO_DATASET = "azure_2023_conv"
+
+
+def base_scenario(preset_name: str, mix: str = "", edits: str = "", version: str = "") -> Scenario:
+    """What the knobs depart from: the preset, with the mix and the packed edits of a link.
+
+    Raises
+    ------
+    ScenarioError
+        A part of the link is refused.
+    """
+    return from_query(_frame(preset_name, mix, edits, version))
+
+
+def scenario_of(preset_name: str, mix: str, edits: str, texts: Texts) -> Scenario:
+    """The scenario that the knobs show.
+
+    Parameters
+    ----------
+    preset_name, mix, edits : str
+        As in the link.
+    texts : mapping
+        Text of each knob shown, by its key.
+
+    Raises
+    ------
+    ScenarioError
+        A value is refused, or the combination.
+    """
+    return from_query(_frame(preset_name, mix, edits) | dict(texts))
+
+
+def _frame(preset_name: str, mix: str, edits: str, version: str = "") -> dict[str, str]:
+    frame = {PRESET: preset_name, MIX: mix, EDITS: edits, LINK_VERSION: version}
+    return {key: value for key, value in frame.items() if value}
+
+
+def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
+    """Whether a knob has a field to move, given the texts of the knobs before it."""
+    parent, field = _split(knob.path)
+    workload = base.workload
+    if parent.startswith("workload.types.0") and len(workload.types) > 1:
+        return False  # a mix: its types are edited in the preset's file
+    if parent in UNIONS and parent != "workload.arrivals" and workload.trace_file is not None:
+        return False  # lengths come from the file
+    if parent in UNIONS and field != "kind":
+        return field in FIELDS_OF_KIND[_text_at(f"{parent}.kind", base, texts)]
+    if knob.system is not None and knob.system != _text_at("scheduler.system", base, texts):
+        return False
+    if field == "step_ms":
+        return _text_at("cost.source", base, texts) == "constant"
+    if field == "num_prefixes":
+        return _text_at(f"{parent}.shared_prefix_tokens", base, texts) != "0"
+    return True
+
+
+def default_text(knob: Knob, base: Scenario) -> str:
+    """Where a knob stands when nobody has moved it: at the base's value, or at one that changes little."""
+    parent, field = _split(knob.path)
+    holder = _at(base, parent)
+    if hasattr(holder, field):
+        return value_text(getattr(holder, field))
+    return ELSEWHERE.get(field) or _like(holder, parent.rpartition(".")[2], field)
+
+
+def _like(lengths: Any, part: str, field: str) -> str:
+    """A parameter of another distribution that keeps the lengths about as they are."""
+    if field == "dataset":
+        return NO_DATASET
+    drawn = tokens_at(lengths, "prompt" if part == "prompt" else "output", (np.arange(2000) + 0.5) / 2000)
+    value = {
+        "mean": drawn.mean(),
+        "cv": drawn.std() / drawn.mean(),
+        "median": np.quantile(drawn, 0.5),
+        "p90": np.quantile(drawn, 0.9),
+        "tokens": drawn.mean(),
+        "low": drawn.min(),
+        "high": drawn.max(),
+    }[field]
+    return text(round(float(value), 2) if field == "cv" else round(float(value)))
+
+
+def _text_at(path: str, base: Scenario, texts: Texts) -> str:
+    """Text of the knob of that path, or of the base's value where it has not been shown."""
+    parent, field = _split(path)
+    return texts.get(KEY_OF[path], value_text(getattr(_at(base, parent), field)))
+
+
+def _at(scenario: Scenario, path: str) -> Any:
+    """The part of a scenario at a dotted path; the scenario itself at none."""
+    part: Any = scenario
+    for step in filter(None, path.split(".")):
+        part = part[int(step)] if step.isdigit() else getattr(part, step)
+    return part
+
+
+def _split(path: str) -> tuple[str, str]:
+    parent, _, field = path.rpartition(".")
+    return parent, field

@@ -1,0 +1,221 @@
+"""The knobs of the dashboard: the field each one moves, its stops, and what moving it does to the curves.
+
+No widget is made here. A knob is shown when its field exists in the scenario, so that another kind of arrivals or
+lengths brings its own knobs, and when the scheduler at hand reads it.
+"""
+
+from typing import Literal, NamedTuple
+
+from sim.catalog import dataset_names, gpu_names, model_names
+from sim.view.steps import even, powers_of_two, preferred
+
+NONE = "none"  # no value: the system's own default, or no limit
+
+
+class Knob(NamedTuple):
+    """One field of the scenario as a widget."""
+
+    path: str
+    label: str  # with the unit
+    help: str  # what it does to the curves
+    widget: Literal["steps", "choice", "switch"]
+    options: tuple[str, ...] = ()  # texts, as a link holds them
+    system: str | None = None  # only where this scheduler reads it
+
+
+class Section(NamedTuple):
+    """Knobs that belong together."""
+
+    title: str
+    knobs: tuple[Knob, ...]
+    is_open: bool
+
+
+LENGTHS = preferred(1, 131_072, whole=True)
+SPREAD = even(0, 1, 0.1) + even(1.2, 2, 0.2) + even(2.5, 5, 0.5)
+LENGTH_KINDS = ("constant", "uniform", "lognormal", "lognormal_p90", "gamma", "geometric", "pareto_tail", "empirical")
+KIND_HELP = (
+    " constant: all alike; uniform: between two lengths; lognormal: mean and spread; lognormal_p90: median and 90th "
+    "percentile; gamma: a lighter tail; geometric: never knows how long it is; pareto_tail: a heavier tail above the "
+    "90th percentile; empirical: a real data set."
+)
+
+
+def length_knobs(part: Literal["prompt", "output"], word: str, effect: str) -> tuple[Knob, ...]:
+    """Knobs of one length distribution; which of them show depends on its kind."""
+    path = f"workload.types.0.{part}"
+    return (
+        Knob(f"{path}.kind", f"{word} lengths",
+             f"How {word.lower()} lengths spread.{KIND_HELP}", "choice", LENGTH_KINDS),
+        Knob(f"{path}.dataset", f"{word} data set",
+             f"Lengths measured in real traffic. {effect}", "choice", dataset_names(part)),
+        Knob(f"{path}.tokens", f"{word} length (tokens)",
+             effect, "steps", LENGTHS),
+        Knob(f"{path}.low", f"Shortest {word.lower()} (tokens)",
+             effect, "steps", LENGTHS),
+        Knob(f"{path}.high", f"Longest {word.lower()} (tokens)",
+             effect, "steps", LENGTHS),
+        Knob(f"{path}.mean", f"Mean {word.lower()} (tokens)",
+             effect, "steps", LENGTHS),
+        Knob(f"{path}.cv", f"{word} spread (CV)",
+             "Standard deviation / mean. More spread makes a few requests very long: their KV memory stays taken "
+             "and the latency curves grow a tail to the right. Each request keeps its rank.", "steps", SPREAD),
+        Knob(f"{path}.median", f"Median {word.lower()} (tokens)",
+             effect, "steps", LENGTHS),
+        Knob(f"{path}.p90", f"90th percentile {word.lower()} (tokens)",
+             "Further from the median: heavier tail, longer right ends of the latency curves.", "steps", LENGTHS),
+        Knob(f"{path}.alpha", f"{word} tail index",
+             "Smaller is a heavier tail: the longest requests dominate the KV memory curve.",
+             "steps", even(0.8, 4, 0.1)),
+    )  # fmt: skip
+
+
+TRAFFIC = (
+    Knob("workload.arrivals.kind", "Arrivals",
+         "When requests come. poisson: independent users; gamma: in bursts or regular; deterministic: like a clock; "
+         "all_at_once: a full queue from the start, which shows the highest throughput; closed_loop: users who wait "
+         "for their answer; trace: as in an uploaded file.",
+         "choice", ("poisson", "gamma", "deterministic", "all_at_once", "closed_loop", "trace")),
+    Knob("workload.arrivals.rate_rps", "Rate (requests/s)",
+         "More load lifts throughput until the server is full; beyond that the queue grows and TTFT rises without "
+         "end. Lengths stay as they are: only the gaps shrink.", "steps", preferred(0.05, 2000)),
+    Knob("workload.arrivals.burstiness", "Burstiness (gamma shape)",
+         "1 is Poisson. Smaller comes in bursts: queues and TTFT p99 grow at the same rate. Larger is regular.",
+         "steps", preferred(0.05, 100)),
+    Knob("workload.arrivals.concurrency", "Concurrency (users)",
+         "Each user has one request in flight. More users: more throughput and longer TPOT, until memory or "
+         "max_num_seqs is full and TTFT grows instead.", "steps", powers_of_two(1, 4096)),
+    Knob("workload.arrivals.think_time_s", "Think time (s, mean)",
+         "Pause between an answer and the next request. More lowers the load of the same number of users.",
+         "steps", ("0", *preferred(0.1, 600))),
+    Knob("workload.arrivals.think_time", "Think time spread",
+         "constant or exponential: exponential evens out waves.", "choice", ("constant", "exponential")),
+    Knob("workload.arrivals.speed", "Replay speed (x)",
+         "2 replays the trace twice as fast: the same requests at twice the load.", "steps", preferred(0.05, 100)),
+    Knob("workload.num_requests", "Requests in the run",
+         "More requests steady the tail percentiles and take longer. P99 needs at least 100.",
+         "steps", preferred(30, 200_000, whole=True)),
+)  # fmt: skip
+
+ANSWERS = (
+    *length_knobs("output", "Output", "Longer outputs hold KV memory longer: fewer requests fit at once, TPOT and TTFT "
+                  "rise."),
+    Knob("workload.types.0.cap", "Output cap (max_tokens)",
+         "Cuts longer outputs. A lower cap removes stragglers from the memory curve, and answers are lost.",
+         "steps", (NONE, *powers_of_two(16, 131_072))),
+)  # fmt: skip
+
+PROMPTS = (
+    *length_knobs("prompt", "Prompt", "Longer prompts cost prefill time and KV memory: TTFT rises, and TPOT of others "
+                  "stalls behind prefill chunks."),
+    Knob("workload.types.0.correlation", "Prompt-output correlation (Spearman)",
+         "1: long prompts get long answers, so heavy requests are heavy twice and memory swings more. Both length "
+         "curves stay as they are.", "steps", even(-1, 1, 0.1)),
+    Knob("workload.types.0.shared_prefix_tokens", "Shared prefix (tokens)",
+         "The first tokens of prompts are alike, such as a system prompt. With prefix caching they cost neither "
+         "prefill nor memory again: TTFT falls.", "steps", ("0", *powers_of_two(16, 32_768))),
+    Knob("workload.types.0.num_prefixes", "Different prefixes",
+         "More of them share the cache: fewer hits, more idle cached blocks.",
+         "steps", preferred(1, 10_000, whole=True)),
+)  # fmt: skip
+
+SCHEDULER = (
+    Knob("scheduler.system", "Scheduler",
+         "vllm_v1: requests join and leave at every step. static: a batch runs until its longest answer ends, and "
+         "everyone in it waits.", "choice", ("vllm_v1", "static")),
+    Knob("scheduler.max_num_seqs", "Batch limit (max_num_seqs)",
+         "Most requests running at once. Lower: short TPOT, but free memory is kept by this limit and TTFT grows. "
+         "Higher: more throughput, longer TPOT. none: vLLM's default for the GPU; static: 32.",
+         "steps", (NONE, *powers_of_two(1, 4096))),
+    Knob("scheduler.max_num_batched_tokens", "Token budget (max_num_batched_tokens)",
+         "Tokens of one step, decodes first and the rest for prefill; also known as max_num_scheduled_tokens. It "
+         "limits how long prefill holds up decoding, so it cuts the ITL tail; it does not limit memory. Lower: "
+         "shorter ITL p99, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
+    Knob("scheduler.enable_prefix_caching", "Prefix caching",
+         "Keeps the KV of finished texts. Where prompts begin alike TTFT falls; idle cached blocks show as a row of "
+         "the memory curve and cost nothing.", "switch", system="vllm_v1"),
+    Knob("scheduler.enable_chunked_prefill", "Chunked prefill",
+         "Cuts prompts to what is left of the token budget. Off: a prompt waits until all of it fits in one step, "
+         "and TTFT rises.", "switch", system="vllm_v1"),
+    Knob("scheduler.long_prefill_token_threshold", "Longest prefill chunk (tokens; 0: no limit)",
+         "Smaller chunks let decodes through more often: ITL tail shrinks, TTFT of long prompts grows.",
+         "steps", ("0", *powers_of_two(16, 32_768)), system="vllm_v1"),
+    Knob("scheduler.watermark", "Watermark (share of blocks)",
+         "Blocks that admission leaves free. More: fewer preemptions, but less memory in use and a longer queue.",
+         "steps", even(0, 0.1, 0.01) + even(0.15, 0.5, 0.05), system="vllm_v1"),
+    Knob("scheduler.scheduler_reserve_full_isl", "Admit whole prompts only",
+         "On: a request starts when all of its prompt fits. Off: when the first chunk fits; more preemptions near "
+         "full memory.", "switch", system="vllm_v1"),
+    Knob("scheduler.scheduling_policy", "Order",
+         "fcfs: first come, first served. priority: smallest priority number first, where task types have one.",
+         "choice", ("fcfs", "priority"), system="vllm_v1"),
+    Knob("scheduler.hold", "Hold finished members",
+         "On: finished requests keep slot and memory until the batch ends; the hatched rows of the memory curve are "
+         "this waste.", "switch", system="static"),
+    Knob("scheduler.delivery", "Delivery",
+         "batch: all tokens come when the batch ends, so TPOT means nothing and E2E per token is shown. stream: as "
+         "produced.", "choice", ("batch", "stream"), system="static"),
+    Knob("scheduler.reserve", "Reservation",
+         "KV set aside for each member: prompt + cap, or max_model_len. What is reserved and not used shows as its "
+         "own row.", "choice", ("cap", "max_model_len"), system="static"),
+    Knob("scheduler.batch_wait_s", "Wait for a full batch (s)",
+         "Longer: fuller batches and more throughput, but TTFT starts later.",
+         "steps", ("0", *preferred(0.01, 60)), system="static"),
+)  # fmt: skip
+
+SERVER = (
+    Knob("deployment.model", "Model",
+         "Larger models take longer a step and leave less room for KV: every curve moves.", "choice", model_names()),
+    Knob("deployment.gpu", "GPU",
+         "Memory bandwidth sets TPOT at small batches, compute sets prefill, memory size how many requests fit.",
+         "choice", gpu_names()),
+    Knob("deployment.tensor_parallel_size", "Tensor parallel (GPUs)",
+         "More GPUs: shorter steps and more KV memory, at the price of communication.",
+         "choice", ("1", "2", "4", "8", "16")),
+    Knob("deployment.weight_dtype", "Weight dtype",
+         "Smaller weights are read faster (shorter TPOT) and leave more KV memory.",
+         "choice", ("auto", "bf16", "fp8", "fp8_block", "fp4")),
+    Knob("deployment.kv_cache_dtype", "KV cache dtype",
+         "fp8 holds twice the tokens in the same memory and halves KV reading.", "choice", ("auto", "fp8")),
+    Knob("deployment.gpu_memory_utilization", "GPU memory utilization",
+         "Share of GPU memory the server may take. More is more KV blocks: fewer preemptions, shorter queue.",
+         "steps", (*even(0.1, 0.95, 0.05), "0.98")),
+    Knob("deployment.block_size", "Block size (tokens)",
+         "Larger blocks waste more at their ends (fragmentation row) and find fewer cached prefixes.",
+         "steps", powers_of_two(1, 256)),
+    Knob("deployment.max_model_len", "Longest text (max_model_len, tokens)",
+         "Prompt + output end here; longer outputs are cut. none: the model's context as far as memory holds it.",
+         "steps", (NONE, *powers_of_two(256, 131_072))),
+    Knob("deployment.num_gpu_blocks_override", "KV blocks (override)",
+         "KV blocks instead of what the memory gives; as in vLLM one of them is not usable. Fewer: preemptions set "
+         "in earlier. none: by the memory.", "steps", (NONE, *preferred(100, 1_000_000, whole=True))),
+    Knob("cost.source", "Step time",
+         "catalog: from model and GPU. constant: every step takes the same time, for thought experiments.",
+         "choice", ("catalog", "constant")),
+    Knob("cost.step_ms", "Step (ms)",
+         "Duration of every step; all latencies scale with it.", "steps", preferred(0.1, 1000)),
+)  # fmt: skip
+
+TARGETS = (
+    Knob("slo.ttft_ms", "TTFT limit (ms)",
+         "Moves the dotted line on the TTFT curve; attainment and goodput count requests within all limits. The run "
+         "itself does not change.", "steps", (NONE, *preferred(10, 100_000))),
+    Knob("slo.tpot_ms", "TPOT limit (ms)",
+         "Moves the dotted line on the TPOT curve; attainment and goodput follow. The run itself does not change.",
+         "steps", (NONE, *preferred(1, 1000))),
+    Knob("slo.e2e_ms", "E2E limit (ms)",
+         "Counts in attainment and goodput. The run itself does not change.",
+         "steps", (NONE, *preferred(100, 1_000_000))),
+    Knob("seed", "Seed",
+         "Other requests from the same distributions: how much of a difference is chance.", "steps", even(0, 50, 1)),
+)  # fmt: skip
+
+SECTIONS = (
+    Section("Traffic", TRAFFIC, True),
+    Section("Outputs", ANSWERS, True),
+    Section("Scheduler", SCHEDULER, True),
+    Section("Server", SERVER, True),
+    Section("Prompts", PROMPTS, False),
+    Section("Targets and seed", TARGETS, False),
+)
+KNOBS = tuple(knob for section in SECTIONS for knob in section.knobs)

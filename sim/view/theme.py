@@ -1,0 +1,111 @@
+"""Colours, dashes and the layout every figure shares.
+
+Okabe and Ito's palette, told apart by people with any colour vision; dash, marker or hatching says the same a
+second time. No background and no font colour is set here: the page takes them from its light or dark theme.
+"""
+
+import math
+from typing import Any
+
+BLUE = "#0072B2"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+ORANGE = "#E69F00"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#8C8C8C"
+
+CURRENT = {"color": BLUE, "width": 2}
+SECOND = {"color": VERMILION, "width": 1.6, "dash": "dot"}
+PINNED = {"color": GREY, "width": 1.8, "dash": "dash"}
+LIMIT = {"color": VERMILION, "width": 1.4, "dash": "dot"}
+
+PLOT_HEIGHT_PX = 290
+LEFT_MARGIN_PX = 58  # the same everywhere, so that the plots of a column stand in one line
+FONT = {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 12}
+
+
+def layout(kind: str, *, height_px: int = PLOT_HEIGHT_PX, **more: Any) -> dict[str, Any]:
+    """Layout of one kind of figure.
+
+    Parameters
+    ----------
+    kind : str
+        What the axes show. A zoom is kept as long as the kind stays, so put the metric and its unit in.
+    height_px : int
+        Fixed height: nothing on the page moves when curves come and go.
+    **more
+        Further keys of a Plotly layout; they win.
+
+    Returns
+    -------
+    dict
+        For `plotly.graph_objects.Figure(layout=...)`.
+    """
+    base: dict[str, Any] = {
+        "template": None,
+        "height": height_px,
+        "autosize": True,
+        "margin": {"l": LEFT_MARGIN_PX, "r": 14, "t": 22, "b": 38},
+        "font": FONT,
+        "uirevision": kind,
+        "hovermode": "x unified",
+        "hoverlabel": {"font": {"size": 12}},
+        "showlegend": True,
+        "legend": {
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": 1.015,
+            "yanchor": "bottom",
+            "font": {"size": 11.5},
+            "itemwidth": 30,
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+    }
+    return base | more
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with its title: what, then the unit in brackets."""
+    base: dict[str, Any] = {
+        "title": {"text": title, "standoff": 6, "font": {"size": 12}},
+        "showgrid": True,
+        "gridwidth": 1,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickfont": {"size": 11},
+        "automargin": False,
+        "fixedrange": False,
+    }
+    return base | more
+
+
+def log_axis(title: str, low: float, high: float, **more: Any) -> dict[str, Any]:
+    """A logarithmic axis whose labels are whole numbers, not the lone digits Plotly puts between decades.
+
+    Parameters
+    ----------
+    title : str
+    low, high : float
+        Smallest and largest value shown, above 0; a little room is left on both sides.
+    """
+    low, high = math.log10(low), math.log10(high)
+    room = max(0.04 * (high - low), 0.03)
+    low, high = low - room, high + room
+    steps = (1, 2, 5) if high - low < 2.2 else (1, 3) if high - low < 3.5 else (1,)
+    ticks = [step * 10**decade for decade in range(math.floor(low), math.ceil(high)) for step in steps]
+    shown = [tick for tick in ticks if low <= math.log10(tick) <= high]
+    if len(shown) < 2:  # within one step: the ends themselves
+        shown = [10**low, 10**high]
+    base = {"type": "log", "range": [low, high], "tickvals": shown, "ticktext": [short_number(tick) for tick in shown]}
+    return axis(title, **(base | more))
+
+
+def short_number(value: float) -> str:
+    """Three significant digits without an exponent; thousands as k."""
+    if value >= 10_000:
+        return f"{value / 1000:,.3g}k" if value < 1_000_000 else f"{value / 1000:,.0f}k"
+    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"

@@ -1,0 +1,136 @@
+"""The row of numbers above the curves, each with its definition and its change against the pinned run."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from sim.view.quantity import (
+    GOODPUT,
+    KV_USE,
+    NORM_LATENCY,
+    OUTPUT_RATE,
+    PREEMPTIONS,
+    SATURATED_RATE,
+    TPOT,
+    TTFT,
+    Quantity,
+)
+from sim.view.theme import short_number
+
+Summary = Mapping[str, Any]
+UNDEFINED = "-"
+
+
+class Tile(NamedTuple):
+    """One number as it is shown."""
+
+    key: str
+    label: str
+    value: str
+    unit: str
+    note: str  # below the number: the change against the pinned run, or what the number is to be read with
+    verdict: Literal["better", "worse", "same", "note"]
+    help: str  # definition
+
+
+def tiles(summary: Summary, pinned: Summary | None = None) -> list[Tile]:
+    """Tiles of a run.
+
+    Parameters
+    ----------
+    summary : mapping
+        `Result.summary()`, with `plateau_tokens_per_s` beside it where the run is saturated.
+    pinned : mapping, optional
+        The same of the pinned run.
+
+    Returns
+    -------
+    list of Tile
+        The same tiles in the same order for every run.
+    """
+    per_token = TPOT if summary["metrics"]["tpot_label"] == TPOT.label else NORM_LATENCY
+    rate = SATURATED_RATE if "plateau_tokens_per_s" in summary else OUTPUT_RATE
+    plan: list[tuple[str, Quantity, str, str]] = [
+        ("output", rate, "", f"{short_number(summary['metrics']['requests_per_s'] or 0)} requests/s"),
+        ("ttft_p50", TTFT, "p50", _count(summary, "ttft")),
+        ("ttft_p99", TTFT, "p99", _limit(summary, "ttft_s", TTFT)),
+        ("tpot_p50", per_token, "p50", _count(summary, "tpot")),
+        ("tpot_p99", per_token, "p99", _limit(summary, "tpot_s", per_token)),
+        ("kv_use", KV_USE, "", _held_by_stragglers(summary)),
+        ("preemptions", PREEMPTIONS, "", f"{summary['metrics']['preempted_requests']:,} requests"),
+        ("goodput", GOODPUT, "", _attainment(summary)),
+    ]
+    return [_tile(key, quantity, quantile, note, summary, pinned) for key, quantity, quantile, note in plan]
+
+
+def value_of(key: str, summary: Summary) -> float | None:
+    """The number behind a tile, in its stored unit; None where undefined."""
+    metrics = summary["metrics"]
+    if key == "output":
+        return _number(summary.get("plateau_tokens_per_s", metrics["output_tokens_per_s"]))
+    if key == "goodput":
+        return _number(summary["slo"]["goodput_rps"])
+    names = {"kv_use": "kv_util", "preemptions": "preemptions"}
+    return _number(metrics[names.get(key, f"{key}_s")])
+
+
+def _tile(key: str, quantity: Quantity, quantile: str, note: str, summary: Summary, pinned: Summary | None) -> Tile:
+    value = value_of(key, summary)
+    label = quantity.short + (f" {quantile}" if quantile else "")
+    shown, unit = (UNDEFINED, "") if value is None else (short_number(value * quantity.scale), quantity.unit)
+    if value is None and quantile == "p99":
+        note = "needs 100 values"
+    if pinned is None:
+        return Tile(key, label, shown, unit, note, "note", quantity.definition)
+    change, verdict = _change(value, value_of(key, pinned), quantity)
+    return Tile(key, label, shown, unit, change, verdict, quantity.definition)
+
+
+def _change(
+    value: float | None, pinned: float | None, quantity: Quantity
+) -> tuple[str, Literal["better", "worse", "same", "note"]]:
+    """Signed difference to the pinned run, and whether it is in the good direction."""
+    if value is None or pinned is None:
+        return "not comparable", "note"
+    difference = value - pinned
+    if abs(difference) <= 1e-9 * max(abs(value), abs(pinned), 1e-12):
+        return "as pinned", "same"
+    shown = (
+        f"{difference / pinned:+.1%}".replace("%", " %")
+        if _is_ratio(pinned, quantity)
+        else _signed(difference * quantity.scale)
+    )
+    if quantity.higher_is_better is None:
+        return shown, "note"
+    return shown, "better" if (difference > 0) == quantity.higher_is_better else "worse"
+
+
+def _is_ratio(pinned: float, quantity: Quantity) -> bool:
+    """Whether the change is told in percent: not of counts, of percentages, or from 0."""
+    return pinned > 0 and quantity.unit not in {"", "%"}
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "-") + short_number(abs(value))
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _count(summary: Summary, name: str) -> str:
+    return f"n = {summary['metrics'][f'{name}_count']:,}"
+
+
+def _limit(summary: Summary, name: str, quantity: Quantity) -> str:
+    limit = summary["slo"][name]
+    return "no limit set" if limit is None else f"limit {short_number(limit * quantity.scale)} {quantity.unit}"
+
+
+def _held_by_stragglers(summary: Summary) -> str:
+    share = summary["metrics"]["straggler_share"]
+    return "" if share is None else f"{share:.0%} stragglers".replace("%", " %")
+
+
+def _attainment(summary: Summary) -> str:
+    share = summary["slo"]["attainment"]
+    return "no limits set" if share is None else f"{share:.1%} in limits".replace("%", " %")

@@ -1,0 +1,118 @@
+"""The one sentence above the numbers: does it work, what limits it, and is it better than the pinned run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sim.scenario import Scenario
+from sim.view.theme import short_number
+from sim.view.tiles import value_of
+
+Summary = Mapping[str, Any]
+
+NOTABLE = 0.05  # shares below this are not worth a clause
+
+
+def verdict(scenario: Scenario, summary: Summary, pinned: Summary | None = None) -> str:
+    """One sentence on a run.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The run's.
+    summary, pinned : mapping
+        `Result.summary()` of the run and of the pinned one.
+    """
+    if scenario.cost.source == "constant" and _is_batch_delivery(summary):
+        clauses = [_in_iterations(scenario, summary)]
+    else:
+        clauses = [f"{_standing(summary)}: {_numbers(summary)}", _limiting(summary)]
+    if pinned is not None:
+        clauses.append(_against(summary, pinned))
+    return "; ".join(clause for clause in clauses if clause) + "."
+
+
+def _is_batch_delivery(summary: Summary) -> bool:
+    return bool(summary["metrics"]["tpot_label"] != "TPOT")
+
+
+def _in_iterations(scenario: Scenario, summary: Summary) -> str:
+    """Latencies of a thought experiment, counted in iterations of constant time T."""
+    step_s = scenario.cost.step_ms / 1e3
+    metrics = summary["metrics"]
+    most, mean = metrics["norm_latency_max_s"] / step_s, metrics["norm_latency_mean_s"] / step_s
+    return (
+        f"With batch delivery a short answer waits for the longest: E2E per token (what the article calls TPOT) is "
+        f"{most:.4g} T for the worst request and {mean:.3g} T on average, where T = {short_number(step_s * 1e3)} ms is "
+        f"one step; {metrics['padding_waste_slot_steps']:,} slot-steps are padding"
+    )
+
+
+def _standing(summary: Summary) -> str:
+    """How the run stands against its limits."""
+    share = summary["slo"]["attainment"]
+    if summary["flags"]["unstable"]:
+        return "Overloaded"
+    if share is None:
+        return "Saturated" if summary["steady_state"] is None else "Stable"
+    if share >= 0.99:
+        return f"Meets its limits ({_percent(share)} of requests)"
+    return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({_percent(share)} of requests within)"
+
+
+def _numbers(summary: Summary) -> str:
+    metrics = summary["metrics"]
+    p99 = metrics["tpot_p99_s"]
+    rate = value_of("output", summary)
+    text = f"{short_number(rate)} output tokens/s" if rate is not None else "no output"
+    return text if p99 is None else f"{text}, p99 {metrics['tpot_label']} {short_number(p99 * 1e3)} ms"
+
+
+def _limiting(summary: Summary) -> str:
+    """What costs most: the largest of the reasons that the ledgers name."""
+    whole = summary["memory_ledger"]["blocks_x_duration"] or 1.0
+    rows = {name: value / whole for name, value in summary["memory_ledger"]["rows"].items()}
+    time = summary["time_ledger"]
+    preempted = summary["metrics"]["preempted_requests"] / summary["requests"]["total"]
+    recompute = time["rows"]["recompute"] / (time["duration"] or 1.0)
+    if preempted >= NOTABLE:
+        return (
+            f"KV memory runs out: {_percent(preempted)} of requests are preempted and {_percent(recompute)} of the "
+            "time goes into computing tokens again"
+        )
+    reasons = {
+        "withheld_cap": "limits (max_num_seqs, token budget) keep {} of KV memory empty while requests wait",
+        "withheld_memory_straggler": "{} of KV memory lies idle because stragglers hold the rest",
+        "withheld_memory_other": "KV memory is full: {} is free but too little for the next request",
+        "withheld_margin": "the admission margin keeps {} of KV memory empty while requests wait",
+        "withheld_batch": "{} of KV memory waits for the batch to end",
+        "finished_held": "{} of KV memory is held by answers that are ready",
+        "reserved_unused": "{} of KV memory is reserved and never used",
+    }
+    row = max(reasons, key=lambda name: rows[name])
+    if rows[row] >= NOTABLE:
+        return reasons[row].format(_percent(rows[row]))
+    used = rows["held_typical"] + rows["held_straggler"]
+    return f"nothing limits it, {_percent(used)} of KV memory is in use"
+
+
+def _against(summary: Summary, pinned: Summary) -> str:
+    """Throughput and tail latency against the pinned run."""
+    changes = [
+        f"{_change(now, before)} {words}"
+        for key, words in (("output", "output"), ("tpot_p99", f"p99 {_short_label(summary)}"))
+        if (now := value_of(key, summary)) is not None and (before := value_of(key, pinned))
+    ]
+    return f"against the pinned run {' and '.join(changes)}" if changes else "the pinned run is not comparable"
+
+
+def _short_label(summary: Summary) -> str:
+    return "E2E per token" if _is_batch_delivery(summary) else "TPOT"
+
+
+def _change(now: float, before: float) -> str:
+    change = now / before - 1
+    return "unchanged" if abs(change) < 5e-4 else f"{change:+.1%}".replace("%", " %")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %") if share >= 0.1 else f"{share:.1%}".replace("%", " %")
