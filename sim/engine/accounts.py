@@ -16,30 +16,31 @@ class Bin(IntEnum):
     DECODE_TOKENS = 3  # processed one a step by members past their prompt
     OUTPUT_TOKENS = 4  # produced
     PRODUCING = 5  # request-seconds of those that produce a token in the iteration
-    RECOMPUTED_TOKENS = 6
-    PREEMPTIONS = 7
+    KV_READ = 6  # KV tokens read: contexts of decoding and held members, and what comes before each chunk
+    RECOMPUTED_TOKENS = 7
+    PREEMPTIONS = 8
     # memory ledger
-    HELD_TYPICAL = 8
-    HELD_STRAGGLER = 9
-    FRAGMENTATION = 10
-    FINISHED_HELD = 11
-    RESERVED_UNUSED = 12
-    CACHED_PREFIX = 13
-    FREE_NO_DEMAND = 14
-    WITHHELD_WAIT = 15
-    WITHHELD_BATCH = 16
-    WITHHELD_MEMORY_STRAGGLER = 17
-    WITHHELD_MEMORY_OTHER = 18
-    WITHHELD_MARGIN = 19
-    WITHHELD_CAP = 20
+    HELD_TYPICAL = 9
+    HELD_STRAGGLER = 10
+    FRAGMENTATION = 11
+    FINISHED_HELD = 12
+    RESERVED_UNUSED = 13
+    CACHED_PREFIX = 14
+    FREE_NO_DEMAND = 15
+    WITHHELD_WAIT = 16
+    WITHHELD_BATCH = 17
+    WITHHELD_MEMORY_STRAGGLER = 18
+    WITHHELD_MEMORY_OTHER = 19
+    WITHHELD_MARGIN = 20
+    WITHHELD_CAP = 21
     # time ledger
-    IDLE = 21
-    STALLED = 22
-    FIXED = 23
-    PREFILL = 24
-    DECODE = 25
-    RECOMPUTE = 26
-    PADDING = 27
+    IDLE = 22
+    STALLED = 23
+    FIXED = 24
+    PREFILL = 25
+    DECODE = 26
+    RECOMPUTE = 27
+    PADDING = 28
 
 
 NUM_COLUMNS = len(Bin)

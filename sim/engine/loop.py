@@ -229,6 +229,7 @@ def account_for(duration_s, tokens, linear_s, rules, requests, step_time, state)
     per_token_s = (linear_s - fixed_s) / tokens if tokens > 0 else 0.0
     add_time(fixed_s, per_token_s, step_time.kv_s, state.step_sums, count, state.real)
     state.step_sums[Bin.PRODUCING] = state.step_sums[Bin.OUTPUT_TOKENS] * duration_s
+    state.step_sums[Bin.KV_READ] = count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT]
     if tokens == 0:  # somebody waits for memory that nobody will free
         state.step_sums[Bin.STALLED] = duration_s
         state.step_sums[Bin.FIXED] = 0.0
