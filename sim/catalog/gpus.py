@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from sim.catalog.table import rows, unknown
 
-# Compute capabilities are not in the table; only what vLLM's defaults ask of them.
 VENDORS = {"MI": "AMD", "Gaudi": "Intel", "TPU": "Google"}  # by prefix; all others are NVIDIA's
 
 

@@ -24,7 +24,8 @@ def band(scenario: Scenario) -> Band:
     shape, card = model(deployment.model), gpu(deployment.gpu)
     _, is_fitted = coefficients(card, shape, weight_dtype(shape, deployment))
     if not is_fitted:
-        return Band(None, f"datasheet estimate: no step of {card.name} was measured for such a model", False)
+        whose = "the vendor's other GPUs" if card.vendor == "NVIDIA" else "NVIDIA GPUs"  # no other vendor's are fitted
+        return Band(None, f"datasheet estimate: {card.name} with the median efficiency of {whose}", False)
     if deployment.tensor_parallel_size > 1 and not card.has_fast_link:
         return Band(25.0, "±25 %: several GPUs without NVLink", False)
     if shape.is_moe:
