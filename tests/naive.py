@@ -38,6 +38,7 @@ class Moment(NamedTuple):
     scheduler: Scheduler
     scheduled: list[Chunk]  # empty while nothing runs
     preempted: list[tuple[int, int]]
+    is_call: bool  # else nothing runs, and the clock jumps
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def simulate(
         if start == math.inf or now >= until or len(calls) == max_calls:
             return NaiveRun(members, calls, token_times, now)
         if start > now:
-            observe(Moment(now, min(start, until), scheduler, [], []))
+            observe(Moment(now, min(start, until), scheduler, [], [], False))
             now = min(start, until)
             continue
         now = _call(scheduler, step_time, now, arrivals, calls, token_times, observe)
@@ -93,9 +94,6 @@ def duration_of(chunks: list[Chunk], members: list[Member], step_time: StepTime)
     A member that decodes reads its whole KV, the token it computes included; so does a finished member of a
     held batch, which adds none. A prefill chunk of q tokens after c reads c and works q * c + q * q / 2.
     """
-    tokens = sum(chunk.tokens for chunk in chunks)
-    table = step_time.linear_s
-    beyond = max(0, tokens - (len(table) - 1))
     kv_read, work = 0, 0.0
     for chunk in chunks:
         if members[chunk.id].is_decoding:
@@ -103,8 +101,14 @@ def duration_of(chunks: list[Chunk], members: list[Member], step_time: StepTime)
         else:
             kv_read += chunk.before
             work += chunk.tokens * chunk.before + chunk.tokens * chunk.tokens / 2
-    linear = float(table[tokens - beyond]) + beyond * step_time.beyond_s
+    linear = linear_time(sum(chunk.tokens for chunk in chunks), step_time)
     return linear + step_time.kv_s * kv_read + step_time.attention_s * work
+
+
+def linear_time(tokens: int, step_time: StepTime) -> float:
+    """The table's entry; a straight line past its end."""
+    beyond = max(0, tokens - (len(step_time.linear_s) - 1))
+    return float(step_time.linear_s[tokens - beyond]) + beyond * step_time.beyond_s
 
 
 def _call(
@@ -120,7 +124,7 @@ def _call(
     chunks, preempted = scheduler.schedule()
     end = now + duration_of(chunks, scheduler.members, step_time)
     counts = (len(scheduler.running), len(scheduler.waiting), scheduler.num_free())
-    observe(Moment(now, end, scheduler, chunks, preempted))
+    observe(Moment(now, end, scheduler, chunks, preempted, True))
     worked = [chunk for chunk in chunks if not scheduler.members[chunk.id].is_done]  # without padding
     applied = scheduler.apply(chunks)
     for i in applied.delivered:
