@@ -8,56 +8,49 @@ from sim.engine.accounts import Status
 from sim.engine.head import reserved_blocks
 from sim.engine.inputs import Reserve
 from sim.engine.jit import JIT
-from sim.engine.state import ARRIVAL_S, ARRIVED, CLOCK, ISSUED, NUM_DONE, STATUS
+from sim.engine.state import ARRIVAL_S, ARRIVED, CLOCK, ISSUED, NUM_DONE, PRIORITY, PROMPT_LEN, STATUS
 from sim.engine.waiting import enqueue, heap_pop, heap_push
 
 
 @njit(**JIT)
-def next_arrival_s(requests, state):
+def next_arrival_s(users, arrival_s, thinking, count):
     """Time of the next arrival, infinite when none is known."""
-    arrived = state.count[ARRIVED]
-    if arrived == len(requests.prompt_len):
+    arrived = count[ARRIVED]
+    if arrived == count[ISSUED]:
         return math.inf
-    if requests.users == 0:
-        return requests.arrival_s[arrived]
-    if state.count[ISSUED] == arrived:
-        return math.inf
-    return state.thinking[0]
+    return thinking[0, 0] if users > 0 else arrival_s[arrived]
 
 
 @njit(**JIT)
-def join_arrivals(rules, requests, state):
+def join_arrivals(users, rules, arrival_s, asked, thinking, out_s, out_n, heap, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
-    count = state.count
-    now = state.real[CLOCK]
-    while next_arrival_s(requests, state) <= now:
+    while next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
         i = count[ARRIVED]
-        if requests.users > 0:
-            state.out_s[i, ARRIVAL_S] = state.thinking[0]
-            heap_pop(state.thinking, state.thinking_id, count[ISSUED] - i)
+        if users > 0:
+            out_s[i, ARRIVAL_S] = thinking[0, 0]
+            heap_pop(thinking, count[ISSUED] - i)
         count[ARRIVED] += 1
-        if can_never_run(i, rules, requests):
-            state.out_n[i, STATUS] = Status.REJECTED
+        if can_never_run(i, rules, asked):
+            out_n[i, STATUS] = Status.REJECTED
             count[NUM_DONE] += 1
-            if requests.users > 0:
-                think(now, requests, state)
+            if users > 0:
+                think(real[CLOCK], arrival_s, thinking, count)
         else:
-            enqueue(i, rules.order, requests.priority, state.heap_key, state.heap_id, state.out_n, count)
+            enqueue(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
 
 
 @njit(**JIT)
-def can_never_run(i, rules, requests):
+def can_never_run(i, rules, asked):
     """vLLM refuses a prompt of max_model_len or more; a reservation larger than the memory never fits."""
-    if requests.prompt_len[i] >= rules.max_model_len:
+    if asked[i, PROMPT_LEN] >= rules.max_model_len:
         return True
-    return rules.reserve != Reserve.CHUNK and reserved_blocks(i, rules, requests) > rules.usable_blocks
+    return rules.reserve != Reserve.CHUNK and reserved_blocks(i, rules, asked) > rules.usable_blocks
 
 
 @njit(**JIT)
-def think(now, requests, state):
+def think(now, arrival_s, thinking, count):
     """A closed-loop user has the answer and will ask again after a think time."""
-    count = state.count
     k = count[ISSUED]
-    if k < len(requests.prompt_len):
-        heap_push(state.thinking, state.thinking_id, k - count[ARRIVED], now + requests.arrival_s[k], 0)
+    if k < len(arrival_s):
+        heap_push(thinking, k - count[ARRIVED], now + arrival_s[k], 0)
         count[ISSUED] += 1

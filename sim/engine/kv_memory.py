@@ -11,6 +11,9 @@ from sim.engine.state import (
     BASE,
     CALL,
     CHAIN,
+    END_SEGMENT,
+    FIRST,
+    FIRST_SEGMENT,
     FREE,
     KV_STRAGGLER,
     KV_TYPICAL,
@@ -18,7 +21,6 @@ from sim.engine.state import (
     PHASE_NEXT,
     PLEDGED,
     REQUEST,
-    RESERVED,
     SEQ,
     STRAGGLER,
     STRAGGLER_BLOCKS,
@@ -35,65 +37,59 @@ def blocks_for(tokens, block_size):
 
 
 @njit(**JIT)
-def fill(s, computed, tokens, rules, requests, live, blocks, block_table, key_heads, count):
+def fill(computed, tokens, straggler, is_reserved, block_size, count):
     """A member takes the blocks for `tokens` more tokens (they are known to be there) and fills them."""
-    block_size = rules.block_size
-    row = live[s]
-    held = blocks_for(computed, block_size)
-    new = blocks_for(computed + tokens, block_size) - held
-    straggler = row[STRAGGLER]
+    new = blocks_for(computed + tokens, block_size) - blocks_for(computed, block_size)
     count[KV_STRAGGLER if straggler else KV_TYPICAL] += tokens
     count[UNFILLED] += new * block_size - tokens
     count[STRAGGLER_BLOCKS] += new * straggler
     count[SUM_BLOCKS] += new
-    if row[RESERVED] > 0:
-        count[PLEDGED] -= new
-    else:
-        count[FREE] -= new
-    if rules.prefix_caching:
-        for j in range(held, held + new):
-            block_table[s, j] = take_free_block(1 - straggler, blocks, key_heads, count)
-        register_full(s, computed, computed + tokens, rules, requests, live, blocks, block_table, key_heads, count)
+    count[PLEDGED if is_reserved else FREE] -= new
 
 
 @njit(**JIT)
-def register_full(s, before, after, rules, requests, live, blocks, block_table, key_heads, count):
+def fill_blocks(s, computed, tokens, block_size, asked, segments, live, blocks, table, key_heads, count):
+    """Prefix caching: which blocks `fill` took, and the keys of those that become full."""
+    typical = 1 - live[s, STRAGGLER]
+    for j in range(blocks_for(computed, block_size), blocks_for(computed + tokens, block_size)):
+        table[s, j] = take_free_block(typical, blocks, key_heads, count)
+    register_full(s, computed, computed + tokens, block_size, asked, segments, live, blocks, table, key_heads, count)
+
+
+@njit(**JIT)
+def register_full(s, before, after, block_size, asked, segments, live, blocks, table, key_heads, count):
     """Blocks that become full between `before` and `after` tokens get their keys."""
-    row = live[s]
-    for j in range(before // rules.block_size, after // rules.block_size):
-        row[CHAIN] = next_key(
-            row[CHAIN],
-            row[REQUEST],
-            j,
-            rules.block_size,
-            requests.segment_start,
-            requests.segment_content,
-            requests.segment_len,
-        )
-        register(block_table[s, j], row[CHAIN], row[SEQ], blocks, key_heads, count)
+    i = live[s, REQUEST]
+    key = live[s, CHAIN]
+    for j in range(before // block_size, after // block_size):
+        key = next_key(key, i, j, block_size, asked[i, FIRST_SEGMENT], asked[i, END_SEGMENT], segments)
+        register(table[s, j], key, live[s, SEQ], blocks, key_heads, count)
+    live[s, CHAIN] = key
 
 
 @njit(**JIT)
-def release(s, computed, block_size, prefix_caching, live, blocks, block_table, count):
-    """A member gives all its blocks back, from its last to its first."""
-    row = live[s]
+def release(computed, straggler, reserved, block_size, count):
+    """A member gives all its blocks back."""
     held = blocks_for(computed, block_size)
-    straggler = row[STRAGGLER]
-    if prefix_caching:
-        tokens = computed - (held - 1) * block_size
-        for j in range(held - 1, -1, -1):
-            drop_block(block_table[s, j], 1 - straggler, tokens, block_size, blocks, count)
-            tokens = block_size
-    else:
-        count[KV_STRAGGLER if straggler else KV_TYPICAL] -= computed
-        count[UNFILLED] -= held * block_size - computed
-        count[STRAGGLER_BLOCKS] -= held * straggler
-        count[FREE] += max(held, row[RESERVED])
-        count[PLEDGED] -= max(row[RESERVED] - held, 0)
+    count[KV_STRAGGLER if straggler else KV_TYPICAL] -= computed
+    count[UNFILLED] -= held * block_size - computed
+    count[STRAGGLER_BLOCKS] -= held * straggler
+    count[FREE] += max(held, reserved)
+    count[PLEDGED] -= max(reserved - held, 0)
 
 
 @njit(**JIT)
-def age(needed, straggler_blocks, block_size, is_reserving, count):
+def release_blocks(s, computed, straggler, block_size, blocks, table, count):
+    """Prefix caching: as `release`, from the last block to the first."""
+    held = blocks_for(computed, block_size)
+    tokens = computed - (held - 1) * block_size
+    for j in range(held - 1, -1, -1):
+        drop_block(table[s, j], 1 - straggler, tokens, block_size, blocks, count)
+        tokens = block_size
+
+
+@njit(**JIT)
+def age(needed, straggler_blocks, block_size, is_reserved, count):
     """Every decoding member takes one token; `needed` of them take a block."""
     decoding = count[NUM_DECODING]
     stragglers = count[STRAGGLERS_DECODING]
@@ -102,24 +98,19 @@ def age(needed, straggler_blocks, block_size, is_reserving, count):
     count[UNFILLED] += needed * block_size - decoding
     count[STRAGGLER_BLOCKS] += straggler_blocks
     count[SUM_BLOCKS] += needed
-    if is_reserving:
-        count[PLEDGED] -= needed
-    else:
-        count[FREE] -= needed
+    count[PLEDGED if is_reserved else FREE] -= needed
 
 
 @njit(**JIT)
-def age_blocks(phase, rules, requests, live, phase_list, blocks, block_table, key_heads, count):
-    """Prefix caching: hand out the blocks of this phase, and give keys to those that this call fills."""
-    s = phase_list[phase, 0]
+def age_blocks(phase, block_size, asked, segments, live, phases, blocks, table, key_heads, count):
+    """Prefix caching: which blocks `age` took, and the keys of those that become full."""
+    s = phases[phase, FIRST]
     while s >= 0:
-        row = live[s]
-        last = (row[BASE] + count[CALL] - 1) // rules.block_size
-        block_table[s, last] = take_free_block(1 - row[STRAGGLER], blocks, key_heads, count)
-        s = row[PHASE_NEXT]
-    filling = phase + 1 if phase + 1 < rules.block_size else 0
-    s = phase_list[filling, 0]
+        last = (live[s, BASE] + count[CALL] - 1) // block_size
+        table[s, last] = take_free_block(1 - live[s, STRAGGLER], blocks, key_heads, count)
+        s = live[s, PHASE_NEXT]
+    s = phases[phase + 1 if phase + 1 < block_size else 0, FIRST]
     while s >= 0:
         after = live[s, BASE] + count[CALL]
-        register_full(s, after - 1, after, rules, requests, live, blocks, block_table, key_heads, count)
+        register_full(s, after - 1, after, block_size, asked, segments, live, blocks, table, key_heads, count)
         s = live[s, PHASE_NEXT]

@@ -1,6 +1,6 @@
 """The running set: order of admission, calendar of completions, phases of block growth.
 
-A decoding member is in the calendar's list of the call that finishes it and is counted in `boundary` under the
+A decoding member is in the calendar's list of the call that finishes it and is counted in `phases` under the
 phase at which it needs its next block, so a quiet call visits nobody.
 """
 
@@ -15,6 +15,10 @@ from sim.engine.state import (
     DUE,
     DUE_NEXT,
     DUE_PREV,
+    FIRST,
+    FREE_SLOT,
+    LAST,
+    MEMBERS,
     NEXT_SEQ,
     NUM_DECODING,
     NUM_FREE_SLOTS,
@@ -29,23 +33,23 @@ from sim.engine.state import (
     RUN_TAIL,
     SEQ,
     STRAGGLER,
+    STRAGGLER_MEMBERS,
     STRAGGLERS_DECODING,
 )
 
 
 @njit(**JIT)
-def join(i, is_straggler, live, free_slots, count):
+def join(i, is_straggler, live, slots, count):
     """Give request `i` a slot at the end of the running order; the slot."""
     count[NUM_FREE_SLOTS] -= 1
-    s = free_slots[count[NUM_FREE_SLOTS]]
-    row = live[s]
-    row[REQUEST] = i
-    row[STRAGGLER] = is_straggler
-    row[SEQ] = count[NEXT_SEQ]
-    row[DECODING] = 0
+    s = slots[count[NUM_FREE_SLOTS], FREE_SLOT]
+    live[s, REQUEST] = i
+    live[s, STRAGGLER] = is_straggler
+    live[s, SEQ] = count[NEXT_SEQ]
+    live[s, DECODING] = 0
     tail = count[RUN_TAIL]
-    row[RUN_PREV] = tail
-    row[RUN_NEXT] = -1
+    live[s, RUN_PREV] = tail
+    live[s, RUN_NEXT] = -1
     if tail >= 0:
         live[tail, RUN_NEXT] = s
     else:
@@ -57,7 +61,7 @@ def join(i, is_straggler, live, free_slots, count):
 
 
 @njit(**JIT)
-def leave(s, live, free_slots, count):
+def leave(s, live, slots, count):
     """Take a member out of the running order and free its slot."""
     before = live[s, RUN_PREV]
     after = live[s, RUN_NEXT]
@@ -69,70 +73,68 @@ def leave(s, live, free_slots, count):
         live[after, RUN_PREV] = before
     else:
         count[RUN_TAIL] = before
-    free_slots[count[NUM_FREE_SLOTS]] = s
+    slots[count[NUM_FREE_SLOTS], FREE_SLOT] = s
     count[NUM_FREE_SLOTS] += 1
     count[NUM_RUNNING] -= 1
 
 
 @njit(**JIT)
-def append_to_list(s, lists, at, prev_column, next_column, live):
-    """Append slot `s` to doubly linked list number `at`."""
-    tail = lists[at, 1]
+def append_to_list(s, lists, at, first, last, prev_column, next_column, live):
+    """Append slot `s` to doubly linked list `at`, whose ends are in columns `first` and `last`."""
+    tail = lists[at, last]
     live[s, prev_column] = tail
     live[s, next_column] = -1
     if tail >= 0:
         live[tail, next_column] = s
     else:
-        lists[at, 0] = s
-    lists[at, 1] = s
+        lists[at, first] = s
+    lists[at, last] = s
 
 
 @njit(**JIT)
-def remove_from_list(s, lists, at, prev_column, next_column, live):
-    """Take slot `s` out of doubly linked list number `at`."""
+def remove_from_list(s, lists, at, first, last, prev_column, next_column, live):
+    """Take slot `s` out of doubly linked list `at`."""
     before = live[s, prev_column]
     after = live[s, next_column]
     if before >= 0:
         live[before, next_column] = after
     else:
-        lists[at, 0] = after
+        lists[at, first] = after
     if after >= 0:
         live[after, prev_column] = before
     else:
-        lists[at, 1] = before
+        lists[at, last] = before
 
 
 @njit(**JIT)
-def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, calendar, boundary, phase_list, count):
+def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, calendar, phases, count):
     """From the next call on the member takes one token a call, `tokens_left` times; it holds `kv_tokens` now."""
     call = count[CALL]
-    row = live[s]
-    row[DECODING] = 1
-    row[BASE] = kv_tokens - call
-    row[DUE] = call + tokens_left
-    append_to_list(s, calendar, row[DUE] & (len(calendar) - 1), DUE_PREV, DUE_NEXT, live)
+    live[s, DECODING] = 1
+    live[s, BASE] = kv_tokens - call
+    live[s, DUE] = call + tokens_left
+    append_to_list(s, calendar, live[s, DUE] & (len(calendar) - 1), 0, 1, DUE_PREV, DUE_NEXT, live)
     phase = (call + 1 - kv_tokens) % block_size
-    row[PHASE] = phase
-    boundary[phase, 0] += 1
-    boundary[phase, 1] += row[STRAGGLER]
+    live[s, PHASE] = phase
+    phases[phase, MEMBERS] += 1
+    phases[phase, STRAGGLER_MEMBERS] += live[s, STRAGGLER]
     if prefix_caching:
-        append_to_list(s, phase_list, phase, PHASE_PREV, PHASE_NEXT, live)
+        append_to_list(s, phases, phase, FIRST, LAST, PHASE_PREV, PHASE_NEXT, live)
     count[NUM_DECODING] += 1
-    count[STRAGGLERS_DECODING] += row[STRAGGLER]
+    count[STRAGGLERS_DECODING] += live[s, STRAGGLER]
     count[DECODING_KV] += kv_tokens
 
 
 @njit(**JIT)
-def stop_decoding(s, kv_tokens, prefix_caching, live, calendar, boundary, phase_list, count):
+def stop_decoding(s, kv_tokens, prefix_caching, live, calendar, phases, count):
     """The member finished or is preempted, with `kv_tokens` tokens."""
-    row = live[s]
-    row[DECODING] = 0
-    remove_from_list(s, calendar, row[DUE] & (len(calendar) - 1), DUE_PREV, DUE_NEXT, live)
-    phase = row[PHASE]
-    boundary[phase, 0] -= 1
-    boundary[phase, 1] -= row[STRAGGLER]
+    live[s, DECODING] = 0
+    remove_from_list(s, calendar, live[s, DUE] & (len(calendar) - 1), 0, 1, DUE_PREV, DUE_NEXT, live)
+    phase = live[s, PHASE]
+    phases[phase, MEMBERS] -= 1
+    phases[phase, STRAGGLER_MEMBERS] -= live[s, STRAGGLER]
     if prefix_caching:
-        remove_from_list(s, phase_list, phase, PHASE_PREV, PHASE_NEXT, live)
+        remove_from_list(s, phases, phase, FIRST, LAST, PHASE_PREV, PHASE_NEXT, live)
     count[NUM_DECODING] -= 1
-    count[STRAGGLERS_DECODING] -= row[STRAGGLER]
+    count[STRAGGLERS_DECODING] -= live[s, STRAGGLER]
     count[DECODING_KV] -= kv_tokens

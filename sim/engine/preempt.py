@@ -4,7 +4,7 @@ from numba import njit
 
 from sim.engine.inputs import Order
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import release
+from sim.engine.kv_memory import release, release_blocks
 from sim.engine.members import leave, stop_decoding
 from sim.engine.segments import close_segment
 from sim.engine.state import (
@@ -16,16 +16,22 @@ from sim.engine.state import (
     COMPUTED,
     DECODING,
     HIGH_WATER,
+    LOST,
     NUM_PARTIAL,
     NUM_PREEMPTED,
+    PARTIAL,
     PAUSED_SINCE_S,
     PREEMPTED,
+    PRIORITY,
+    PROMPT_LEN,
     REQUEST,
     RUN_HEAD,
     RUN_NEXT,
     RUN_TAIL,
     SERVED,
+    STRAGGLER,
     SUM_PREEMPTED,
+    VICTIM,
 )
 from sim.engine.waiting import put_back
 
@@ -39,7 +45,7 @@ def computed_before(s, live, count):
 
 
 @njit(**JIT)
-def victim(order, priority, live, out_s, count):
+def victim(order, asked, live, out_s, count):
     """Who gives way: the last admitted; by priority the largest (priority, arrival), the first such in running order."""
     if order == Order.FCFS:
         return count[RUN_TAIL]
@@ -48,59 +54,48 @@ def victim(order, priority, live, out_s, count):
     while s >= 0:
         a = live[s, REQUEST]
         b = live[chosen, REQUEST]
-        if priority[a] > priority[b] or (priority[a] == priority[b] and out_s[a, ARRIVAL_S] > out_s[b, ARRIVAL_S]):
+        more = asked[a, PRIORITY] - asked[b, PRIORITY]
+        if more > 0 or (more == 0 and out_s[a, ARRIVAL_S] > out_s[b, ARRIVAL_S]):
             chosen = s
         s = live[s, RUN_NEXT]
     return chosen
 
 
 @njit(**JIT)
-def preempt(s, rules, requests, state):
+def preempt(
+    s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, heap, blocks, table, count, real
+):
     """Throw a member out; what this call had scheduled for it is undone, but keys it set stay (vLLM's phantoms)."""
-    count = state.count
-    live = state.live
     i = live[s, REQUEST]
     before = computed_before(s, live, count)
-    now = before
-    if live[s, SERVED] == count[CALL]:
-        now += live[s, CHUNK]
+    now = before + live[s, CHUNK] if live[s, SERVED] == count[CALL] else before
     if live[s, DECODING]:
-        close_segment(
-            s,
-            count[CALL] - 1,
-            requests.prompt_len,
-            live,
-            state.live_s,
-            state.out_s,
-            state.out_n,
-            state.gap_call,
-            state.gap_s,
-            count,
-            state.real,
-        )
-        stop_decoding(
-            s, now, rules.prefix_caching, live, state.calendar, state.boundary, state.phase_list, count
-        )
+        prompt_len = asked[i, PROMPT_LEN]
+        close_segment(s, count[CALL] - 1, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real)
+        stop_decoding(s, now, rules.prefix_caching, live, calendar, phases, count)
     else:
-        drop_partial(s, state.partial, count)
-    release(s, now, rules.block_size, rules.prefix_caching, live, state.blocks, state.block_table, count)
-    leave(s, live, state.free_slots, count)
-    state.out_n[i, HIGH_WATER] = max(state.out_n[i, HIGH_WATER], before)
-    state.out_n[i, PREEMPTED] += 1
-    state.out_s[i, PAUSED_SINCE_S] = state.real[CLOCK]
-    state.preempted[count[NUM_PREEMPTED], 0] = i
-    state.preempted[count[NUM_PREEMPTED], 1] = before
+        drop_partial(s, slots, count)
+    if rules.prefix_caching:
+        release_blocks(s, now, live[s, STRAGGLER], rules.block_size, blocks, table, count)
+    else:
+        release(now, live[s, STRAGGLER], 0, rules.block_size, count)
+    leave(s, live, slots, count)
+    out_n[i, HIGH_WATER] = max(out_n[i, HIGH_WATER], before)
+    out_n[i, PREEMPTED] += 1
+    out_s[i, PAUSED_SINCE_S] = real[CLOCK]
+    slots[count[NUM_PREEMPTED], VICTIM] = i
+    slots[count[NUM_PREEMPTED], LOST] = before
     count[NUM_PREEMPTED] += 1
     count[SUM_PREEMPTED] += 1
-    put_back(i, rules.order, requests.priority, state.heap_key, state.heap_id, state.out_n, count)
+    put_back(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
 
 
 @njit(**JIT)
-def drop_partial(s, partial, count):
+def drop_partial(s, slots, count):
     """Take a slot out of the list of members in mid-prompt, which stays in running order."""
     kept = 0
     for k in range(count[NUM_PARTIAL]):
-        if partial[k] != s:
-            partial[kept] = partial[k]
+        if slots[k, PARTIAL] != s:
+            slots[kept, PARTIAL] = slots[k, PARTIAL]
             kept += 1
     count[NUM_PARTIAL] = kept

@@ -10,6 +10,7 @@ from sim.engine.jit import JIT
 from sim.engine.state import (
     CACHED_IDLE,
     CALL,
+    CONTENT,
     FREE,
     FREE_NEXT,
     FREE_PREV,
@@ -22,6 +23,7 @@ from sim.engine.state import (
     KEYED,
     KV_STRAGGLER,
     KV_TYPICAL,
+    LENGTH,
     OWNER_SEQ,
     REFS,
     STAMP,
@@ -45,7 +47,7 @@ def mix(key, value):
 
 
 @njit(**JIT)
-def next_key(key, i, block, block_size, segment_start, segment_content, segment_len):
+def next_key(key, i, block, block_size, first_segment, end_segment, segments):
     """Key of block number `block` of request `i`, from the key of the block before.
 
     Folds the runs of equal content in the block, so equal token sequences give equal keys however they are cut
@@ -56,14 +58,14 @@ def next_key(key, i, block, block_size, segment_start, segment_content, segment_
     run_content = -1
     run_len = 0
     begin = 0
-    for segment in range(segment_start[i], segment_start[i + 1]):
-        stop = begin + segment_len[segment]
+    for segment in range(first_segment, end_segment):
+        stop = begin + segments[segment, LENGTH]
         if stop > at:
             taken = min(stop, end) - at
-            if segment_content[segment] != run_content:
+            if segments[segment, CONTENT] != run_content:
                 if run_len > 0:
                     key = mix(mix(key, run_content), run_len)
-                run_content = segment_content[segment]
+                run_content = segments[segment, CONTENT]
                 run_len = 0
             run_len += taken
             at += taken
@@ -95,18 +97,17 @@ def register(b, key, owner_seq, blocks, key_heads, count):
 
     Within a call the running order counts, in whatever order the members were visited.
     """
-    row = blocks[b]
-    row[KEYED] = 1
-    row[KEY] = key
-    row[STAMP] = count[CALL]
-    row[OWNER_SEQ] = owner_seq
+    blocks[b, KEYED] = 1
+    blocks[b, KEY] = key
+    blocks[b, STAMP] = count[CALL]
+    blocks[b, OWNER_SEQ] = owner_seq
     chain = key & (len(key_heads) - 1)
     before = key_heads[chain, 1]
     while before >= 0 and blocks[before, STAMP] == count[CALL] and blocks[before, OWNER_SEQ] > owner_seq:
         before = blocks[before, KEY_PREV]
     after = key_heads[chain, 0] if before < 0 else blocks[before, KEY_NEXT]
-    row[KEY_PREV] = before
-    row[KEY_NEXT] = after
+    blocks[b, KEY_PREV] = before
+    blocks[b, KEY_NEXT] = after
     if before >= 0:
         blocks[before, KEY_NEXT] = b
     else:
@@ -122,10 +123,9 @@ def register(b, key, owner_seq, blocks, key_heads, count):
 @njit(**JIT)
 def unregister(b, blocks, key_heads, count):
     """The block's content is about to be overwritten."""
-    row = blocks[b]
-    chain = row[KEY] & (len(key_heads) - 1)
-    before = row[KEY_PREV]
-    after = row[KEY_NEXT]
+    chain = blocks[b, KEY] & (len(key_heads) - 1)
+    before = blocks[b, KEY_PREV]
+    after = blocks[b, KEY_NEXT]
     if before >= 0:
         blocks[before, KEY_NEXT] = after
     else:
@@ -134,8 +134,8 @@ def unregister(b, blocks, key_heads, count):
         blocks[after, KEY_PREV] = before
     else:
         key_heads[chain, 1] = before
-    row[KEYED] = 0
-    forget_head_if_watched(row[WATCH], count)
+    blocks[b, KEYED] = 0
+    forget_head_if_watched(blocks[b, WATCH], count)
 
 
 @njit(**JIT)
@@ -149,24 +149,22 @@ def forget_head_if_watched(watch, count):
 def take_free_block(typical, blocks, key_heads, count):
     """The block at the front of the free ring, for one request; it loses its key."""
     b = blocks[0, FREE_NEXT]
-    row = blocks[b]
-    blocks[0, FREE_NEXT] = row[FREE_NEXT]
-    blocks[row[FREE_NEXT], FREE_PREV] = 0
-    if row[KEYED]:
+    blocks[0, FREE_NEXT] = blocks[b, FREE_NEXT]
+    blocks[blocks[b, FREE_NEXT], FREE_PREV] = 0
+    if blocks[b, KEYED]:
         unregister(b, blocks, key_heads, count)
         count[CACHED_IDLE] -= 1
-    row[REFS] = 1
-    row[TYPICAL_REFS] = typical
+    blocks[b, REFS] = 1
+    blocks[b, TYPICAL_REFS] = typical
     return b
 
 
 @njit(**JIT)
 def share_block(b, typical, block_size, blocks, count):
     """One more request refers to a full block found by its key."""
-    row = blocks[b]
-    if row[REFS] == 0:
-        blocks[row[FREE_PREV], FREE_NEXT] = row[FREE_NEXT]
-        blocks[row[FREE_NEXT], FREE_PREV] = row[FREE_PREV]
+    if blocks[b, REFS] == 0:
+        blocks[blocks[b, FREE_PREV], FREE_NEXT] = blocks[b, FREE_NEXT]
+        blocks[blocks[b, FREE_NEXT], FREE_PREV] = blocks[b, FREE_PREV]
         count[FREE] -= 1
         count[CACHED_IDLE] -= 1
         if typical:
@@ -174,23 +172,22 @@ def share_block(b, typical, block_size, blocks, count):
         else:
             count[KV_STRAGGLER] += block_size
             count[STRAGGLER_BLOCKS] += 1
-    elif typical and row[TYPICAL_REFS] == 0:
+    elif typical and blocks[b, TYPICAL_REFS] == 0:
         count[KV_STRAGGLER] -= block_size
         count[KV_TYPICAL] += block_size
         count[STRAGGLER_BLOCKS] -= 1
-    row[REFS] += 1
-    row[TYPICAL_REFS] += typical
-    forget_head_if_watched(row[WATCH], count)
+    blocks[b, REFS] += 1
+    blocks[b, TYPICAL_REFS] += typical
+    forget_head_if_watched(blocks[b, WATCH], count)
 
 
 @njit(**JIT)
 def drop_block(b, typical, tokens, block_size, blocks, count):
     """One request less refers to a block that holds `tokens` tokens."""
-    row = blocks[b]
-    was_typical = row[TYPICAL_REFS] > 0
-    row[REFS] -= 1
-    row[TYPICAL_REFS] -= typical
-    if row[REFS] == 0:
+    was_typical = blocks[b, TYPICAL_REFS] > 0
+    blocks[b, REFS] -= 1
+    blocks[b, TYPICAL_REFS] -= typical
+    if blocks[b, REFS] == 0:
         if was_typical:
             count[KV_TYPICAL] -= tokens
         else:
@@ -198,26 +195,25 @@ def drop_block(b, typical, tokens, block_size, blocks, count):
             count[STRAGGLER_BLOCKS] -= 1
         count[UNFILLED] -= block_size - tokens
         free_block(b, blocks, count)
-    elif was_typical and row[TYPICAL_REFS] == 0:
+    elif was_typical and blocks[b, TYPICAL_REFS] == 0:
         count[KV_TYPICAL] -= tokens
         count[KV_STRAGGLER] += tokens
         count[STRAGGLER_BLOCKS] += 1
-    forget_head_if_watched(row[WATCH], count)
+    forget_head_if_watched(blocks[b, WATCH], count)
 
 
 @njit(**JIT)
 def free_block(b, blocks, count):
     """Into the free ring: with a key to the back, without one to the front."""
-    row = blocks[b]
-    if row[KEYED]:
+    if blocks[b, KEYED]:
         before = blocks[0, FREE_PREV]
         after = 0
         count[CACHED_IDLE] += 1
     else:
         before = 0
         after = blocks[0, FREE_NEXT]
-    row[FREE_PREV] = before
-    row[FREE_NEXT] = after
+    blocks[b, FREE_PREV] = before
+    blocks[b, FREE_NEXT] = after
     blocks[before, FREE_NEXT] = b
     blocks[after, FREE_PREV] = b
     count[FREE] += 1

@@ -11,9 +11,11 @@ from sim.engine.state import (
     CLOCK,
     COMPUTED,
     DECODING,
+    FINISHED,
     FINISHED_RECORDED,
     FREE,
     HELD_DONE,
+    LOST,
     NUM_FINISHED,
     NUM_PREEMPTED,
     NUM_RUNNING,
@@ -24,65 +26,63 @@ from sim.engine.state import (
     RUN_NEXT,
     SCHEDULED_RECORDED,
     STEPS_RECORDED,
+    VICTIM,
 )
 
 
 @njit(**JIT)
-def has_room(state):
+def has_room(tape, slots, count):
     """Whether one more call of a full batch can be recorded."""
-    slots = len(state.free_slots)
-    count = state.count
+    members = len(slots)
     return (
-        count[STEPS_RECORDED] < len(state.recorded_s)
-        and count[SCHEDULED_RECORDED] + slots <= len(state.recorded_scheduled)
-        and count[PREEMPTED_RECORDED] + slots <= len(state.recorded_preempted)
-        and count[FINISHED_RECORDED] + slots <= len(state.recorded_finished)
+        count[STEPS_RECORDED] < len(tape.times_s)
+        and count[SCHEDULED_RECORDED] + members <= len(tape.scheduled)
+        and count[PREEMPTED_RECORDED] + members <= len(tape.preempted)
+        and count[FINISHED_RECORDED] + members <= len(tape.finished)
     )
 
 
 @njit(**JIT)
-def record_schedule(block_size, state):
+def record_schedule(block_size, tape, live, slots, count, real):
     """The call as it stands right after scheduling."""
-    count = state.count
-    live = state.live
     step = count[STEPS_RECORDED]
-    state.recorded_s[step, 0] = state.real[CLOCK]
-    row = state.recorded_n[step]
-    row[0] = count[NUM_RUNNING]
-    row[1] = count[NUM_WAITING]
-    row[2] = count[FREE]
-    row[4] = count[SCHEDULED_RECORDED]
-    row[5] = count[PREEMPTED_RECORDED]
-    row[6] = count[FINISHED_RECORDED]
+    tape.times_s[step, 0] = real[CLOCK]
+    tape.numbers[step, 0] = count[NUM_RUNNING]
+    tape.numbers[step, 1] = count[NUM_WAITING]
+    tape.numbers[step, 2] = count[FREE]
+    tape.numbers[step, 4] = count[SCHEDULED_RECORDED]
+    tape.numbers[step, 5] = count[PREEMPTED_RECORDED]
+    tape.numbers[step, 6] = count[FINISHED_RECORDED]
     for k in range(count[NUM_PREEMPTED]):
-        state.recorded_preempted[count[PREEMPTED_RECORDED]] = state.preempted[k]
+        tape.preempted[count[PREEMPTED_RECORDED], 0] = slots[k, VICTIM]
+        tape.preempted[count[PREEMPTED_RECORDED], 1] = slots[k, LOST]
         count[PREEMPTED_RECORDED] += 1
     s = count[RUN_HEAD]
     while s >= 0:
         if not live[s, HELD_DONE]:
             tokens = 1 if live[s, DECODING] else live[s, CHUNK]
             before = live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]
-            entry = state.recorded_scheduled[count[SCHEDULED_RECORDED]]
-            entry[0] = live[s, REQUEST]
-            entry[1] = tokens
-            entry[2] = before
-            entry[3] = blocks_for(before + tokens, block_size)
+            entry = count[SCHEDULED_RECORDED]
+            tape.scheduled[entry, 0] = live[s, REQUEST]
+            tape.scheduled[entry, 1] = tokens
+            tape.scheduled[entry, 2] = before
+            tape.scheduled[entry, 3] = blocks_for(before + tokens, block_size)
             count[SCHEDULED_RECORDED] += 1
         s = live[s, RUN_NEXT]
 
 
 @njit(**JIT)
-def record_finished(state):
+def record_finished(tape, live, slots, count):
     """The requests that finish with this call, before they leave."""
-    for k in range(state.count[NUM_FINISHED]):
-        state.recorded_finished[state.count[FINISHED_RECORDED]] = state.live[state.finished[k], REQUEST]
-        state.count[FINISHED_RECORDED] += 1
+    for k in range(count[NUM_FINISHED]):
+        tape.finished[count[FINISHED_RECORDED]] = live[slots[k, FINISHED], REQUEST]
+        count[FINISHED_RECORDED] += 1
 
 
 @njit(**JIT)
-def record_end(state):
+def record_end(tape, count, real):
     """The call after its outputs were applied."""
-    step = state.count[STEPS_RECORDED]
-    state.recorded_s[step, 1] = state.real[CLOCK]
-    state.recorded_n[step, 3] = state.count[FREE]
-    state.count[STEPS_RECORDED] += 1
+    step = count[STEPS_RECORDED]
+    tape.times_s[step, 1] = real[CLOCK]
+    tape.numbers[step, 3] = count[FREE]
+    count[STEPS_RECORDED] += 1

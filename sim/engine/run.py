@@ -10,8 +10,8 @@ import numpy as np
 from sim.engine import state as st
 from sim.engine.accounts import Status
 from sim.engine.inputs import Batching, Floats, Ints, Order, Requests, Reserve, Rules, StepTime
-from sim.engine.loop import Stop, advance, settle_running
-from sim.engine.state import State, first_state
+from sim.engine.loop import Stop, advance, settle
+from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
 
 CALLS_AT_ONCE = 100_000  # scheduler calls between two reports of progress, some 10 ms
 FIRST_RECORDED_ROWS = 1024
@@ -89,23 +89,36 @@ def run(
     on_progress : callable, optional
         Called about every 10 ms with the share of requests done.
     """
-    rules, requests, step_time = plain_rules(rules), plain_requests(requests), plain_step_time(step_time)
-    state = first_state(rules, requests, FIRST_RECORDED_ROWS if record_steps else 0)
+    rules = plain_rules(rules)
+    inputs = inputs_of(requests, step_time.linear_s)
+    state = first_state(rules, requests, inputs)
+    tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
+    numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
     calls_left = max_calls
     while True:
         at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
         before = state.count[st.SUM_STEPS]
-        stop = Stop(advance(rules, requests, step_time, state, float(until_s), at_once, record_steps))
+        stop = Stop(advance(rules, inputs, *numbers, state, tape, float(until_s), at_once, bool(record_steps)))
         if calls_left is not None:
             calls_left -= int(state.count[st.SUM_STEPS] - before)
         if on_progress is not None:
-            on_progress(float(state.count[st.NUM_DONE]) / len(requests.prompt_len))
+            on_progress(float(state.count[st.NUM_DONE]) / len(inputs.asked))
         if stop == Stop.FULL:
-            state = with_more_room(state)
+            tape = with_more_room(tape)
         elif stop in (Stop.DONE, Stop.TIME) or (stop == Stop.STUCK and calls_left is None) or calls_left == 0:
             break
-    settle_running(requests, state)
-    return run_of(rules, state, stop, record_steps)
+    settle(
+        inputs.asked,
+        state.live,
+        state.live_s,
+        state.out_s,
+        state.out_n,
+        state.gap_stack,
+        state.bins,
+        state.count,
+        state.real,
+    )
+    return run_of(rules, state, stop, tape if record_steps else None)
 
 
 def plain_rules(rules: Rules) -> Rules:
@@ -113,36 +126,16 @@ def plain_rules(rules: Rules) -> Rules:
     return Rules(*(float(x) if name == "batch_wait_s" else int(x) for name, x in zip(Rules._fields, rules, strict=True)))
 
 
-def plain_requests(requests: Requests) -> Requests:
-    """Requests as contiguous writable arrays; arrivals count from the first one."""
-    arrays = {
-        name: np.require(value, np.float64 if name == "arrival_s" else np.int64, ["C", "W"])
-        for name, value in requests._asdict().items()
-        if name != "users"
-    }
-    if requests.users == 0:
-        arrays["arrival_s"] = arrays["arrival_s"] - arrays["arrival_s"][0]
-    return Requests(**arrays, users=int(requests.users))
-
-
-def plain_step_time(step_time: StepTime) -> StepTime:
-    """Step time of one type each."""
-    linear_s = np.require(step_time.linear_s, np.float64, ["C", "W"])
-    return StepTime(linear_s, float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
-
-
-def with_more_room(state: State) -> State:
-    """The same state with twice the room for recorded calls."""
-    names = [name for name in State._fields if name.startswith("recorded_")]
+def with_more_room(tape: Tape) -> Tape:
+    """The same recording with twice the room."""
     doubled = {}
-    for name in names:
-        old = getattr(state, name)
+    for name, old in tape._asdict().items():
         doubled[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
         doubled[name][: len(old)] = old
-    return state._replace(**doubled)
+    return Tape(**doubled)
 
 
-def run_of(rules: Rules, state: State, stop: Stop, record_steps: bool) -> Run:
+def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
     """Collect a run from the final state."""
     count = state.count
     last_bin = int(count[st.BIN]) + 1
@@ -150,8 +143,8 @@ def run_of(rules: Rules, state: State, stop: Stop, record_steps: bool) -> Run:
         outcome=outcome_of(rules, state),
         bins=state.bins[:last_bin].copy(),
         bin_width_s=float(state.real[st.BIN_WIDTH]),
-        gap_count=state.gap_count,
-        gap_sum=state.gap_sum,
+        gap_count=state.gap_hist[:, 0].copy(),
+        gap_sum=state.gap_hist[:, 1].copy(),
         duration_s=float(state.real[st.CLOCK]),
         counters={
             "steps": int(count[st.SUM_STEPS]),
@@ -165,7 +158,7 @@ def run_of(rules: Rules, state: State, stop: Stop, record_steps: bool) -> Run:
             "running_at_end": int(count[st.NUM_RUNNING]),
         },
         stop=stop,
-        steps=step_table_of(state) if record_steps else None,
+        steps=None if tape is None else step_table_of(state, tape),
     )
 
 
@@ -191,11 +184,11 @@ def outcome_of(rules: Rules, state: State) -> Outcome:
     )
 
 
-def step_table_of(state: State) -> StepTable:
+def step_table_of(state: State, tape: Tape) -> StepTable:
     """The recorded calls, cut to their number."""
     count = state.count
     steps = int(count[st.STEPS_RECORDED])
-    n = state.recorded_n[:steps]
+    n = tape.numbers[:steps]
     lists = {
         "scheduled": int(count[st.SCHEDULED_RECORDED]),
         "preempted": int(count[st.PREEMPTED_RECORDED]),
@@ -203,15 +196,15 @@ def step_table_of(state: State) -> StepTable:
     }
     starts = {f"{name}_start": np.append(n[:, 4 + k], total) for k, (name, total) in enumerate(lists.items())}
     return StepTable(
-        start_s=state.recorded_s[:steps, 0],
-        end_s=state.recorded_s[:steps, 1],
+        start_s=tape.times_s[:steps, 0],
+        end_s=tape.times_s[:steps, 1],
         running=n[:, 0],
         waiting=n[:, 1],
         free_scheduled=n[:, 2],
         free_end=n[:, 3],
-        scheduled=state.recorded_scheduled[: lists["scheduled"]],
-        preempted=state.recorded_preempted[: lists["preempted"]],
-        finished=state.recorded_finished[: lists["finished"]],
+        scheduled=tape.scheduled[: lists["scheduled"]],
+        preempted=tape.preempted[: lists["preempted"]],
+        finished=tape.finished[: lists["finished"]],
         **starts,
     )
 

@@ -29,12 +29,12 @@ def open_segment(s, live, live_s, count, real):
 
 
 @njit(**JIT)
-def close_segment(s, through, prompt_len, live, live_s, out_s, out_n, gap_call, gap_s, count, real):
+def close_segment(s, through, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real):
     """Record the tokens of the calls after SEGMENT up to call `through`, which ended at the present clock."""
     i = live[s, REQUEST]
-    out_n[i, EMITTED] = live[s, BASE] + through + 1 - prompt_len[i]
+    out_n[i, EMITTED] = live[s, BASE] + through + 1 - prompt_len
     out_s[i, LAST_TOKEN_S] = real[CLOCK]
-    longest = largest_since(live[s, SEGMENT], gap_call, gap_s, count)
+    longest = largest_since(live[s, SEGMENT], gap_stack, count)
     out_s[i, MAX_ITL_S] = max(out_s[i, MAX_ITL_S], longest)
     out_s[i, MEMORY_TOKEN_S] += live[s, BASE] * (real[CLOCK] - live_s[s, SEGMENT_S])
     out_s[i, MEMORY_TOKEN_S] += real[AGE] - live_s[s, SEGMENT_AGE]

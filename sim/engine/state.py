@@ -38,6 +38,18 @@ from sim.engine.inputs import Floats, Ints, Order, Requests, Rules
 ) = range(21)
 NUM_LIVE = 24
 
+# Columns of `asked`, one row a request: what comes in, as one array.
+PROMPT_LEN, OUTPUT_LEN, CAP, PRIORITY, IS_STRAGGLER, FIRST_SEGMENT, END_SEGMENT = range(7)
+
+# Columns of `segments`.
+CONTENT, LENGTH = range(2)
+
+# Columns of `slots`: a stack and four lists, all of slots but the last, which is of (request, tokens lost).
+FREE_SLOT, PARTIAL, FRESH, FINISHED, VICTIM, LOST = range(6)
+
+# Columns of `phases`, one row a phase of block growth: decoding members, stragglers among them, ends of their list.
+MEMBERS, STRAGGLER_MEMBERS, FIRST, LAST = range(4)
+
 # Columns of `live_s`: the clock and the call-weighted clock when the present stretch of decoding began.
 SEGMENT_S, SEGMENT_AGE = range(2)
 
@@ -58,8 +70,9 @@ NUM_OUT_N = 8
     NUM_WAITING,
     WAIT_HEAD,
     WAIT_TAIL,
-    HEAD_KNOWN_GOOD,  # 1 while the next six hold for the head of the queue
+    HEAD_KNOWN_GOOD,  # 1 while the next seven hold for the head of the queue
     HEAD,  # request at the head
+    HEAD_KNOWN,  # tokens of its prompt and answer so far
     HEAD_HIT,  # blocks found in the prefix cache
     HEAD_IDLE,  # ... of which nobody holds
     HEAD_CHAIN,  # key of the last block found
@@ -106,7 +119,8 @@ NUM_OUT_N = 8
     SCHEDULED_RECORDED,
     PREEMPTED_RECORDED,
     FINISHED_RECORDED,
-) = range(56)
+) = range(57)
+NUM_COUNT = 57
 
 # Entries of `real`.
 (
@@ -120,6 +134,7 @@ NUM_OUT_N = 8
     BIN_WIDTH,
     BIN_END,
 ) = range(9)
+NUM_REAL = 9
 
 # Columns of `blocks` (prefix caching), one row a block; row 0, vLLM's null block, closes the ring of free blocks.
 REFS, TYPICAL_REFS, KEYED, KEY, STAMP, OWNER_SEQ, WATCH, FREE_PREV, FREE_NEXT, KEY_PREV, KEY_NEXT = range(11)
@@ -129,42 +144,45 @@ NUM_BINS = 512
 FIRST_BIN_WIDTH = 2.0**-10
 
 
+class Inputs(NamedTuple):
+    """Requests and step time as the kernels read them."""
+
+    arrival_s: Floats  # (n,) think times in a closed loop
+    asked: np.ndarray  # (n, 7) int32, columns PROMPT_LEN ...
+    segments: Ints  # (m, 2) content id, tokens
+    linear_s: Floats  # (tokens + 1,)
+
+
 class State(NamedTuple):
     """All that changes during a run."""
 
-    count: Ints  # (56,) the entries named above
-    real: Floats  # (9,)
+    count: Ints  # the entries named above
+    real: Floats
     live: Ints  # (max_num_seqs, NUM_LIVE)
     live_s: Floats  # (max_num_seqs, 2)
+    slots: Ints  # (max_num_seqs, 6)
+    calendar: Ints  # (ring, 2) first and last slot due at a call
+    phases: Ints  # (block_size, 4)
     out_s: Floats  # (n, 8)
     out_n: np.ndarray  # (n, NUM_OUT_N) int32
-    heap_key: Floats  # (n,) waiting queue of every order but FCFS
-    heap_id: Ints
-    thinking: Floats  # (users,) heap of the times at which closed-loop users ask again
-    thinking_id: Ints  # (users,) its ids, all alike
-    free_slots: Ints  # (max_num_seqs,)
-    partial: Ints  # (max_num_seqs,) slots, in running order
-    fresh: Ints  # (max_num_seqs,) slots admitted in this call
-    finished: Ints  # (max_num_seqs,) slots
-    preempted: Ints  # (max_num_seqs, 2) request, tokens lost
-    calendar: Ints  # (ring, 2) first and last slot due at a call
-    boundary: Ints  # (block_size, 2) decoding members by phase: all, stragglers
-    phase_list: Ints  # (block_size, 2) prefix caching: first and last slot of a phase
-    gap_call: Ints  # (ring,) monotone stack of step durations
-    gap_s: Floats  # (ring,)
-    gap_count: Floats  # (NUM_GAP_BINS,)
-    gap_sum: Floats  # (NUM_GAP_BINS,)
-    bins: Floats  # (NUM_BINS, NUM_COLUMNS)
-    step_sums: Floats  # (NUM_COLUMNS,) what the present call adds
+    gap_stack: Floats  # (ring, 2) call, duration: monotone stack of durations
+    gap_hist: Floats  # (NUM_GAP_BINS, 2) gaps, seconds
+    bins: Floats  # (NUM_BINS + 1, NUM_COLUMNS); the last row is what has not been put into a bin yet
+    heap: Floats  # (n, 2) key, request: waiting queue of every order but FCFS
+    thinking: Floats  # (users, 2) heap of the times at which closed-loop users ask again
     blocks: Ints  # (usable + 1, NUM_BLOCK_COLUMNS) with prefix caching
-    block_table: np.ndarray  # (max_num_seqs, longest request in blocks) int32 with prefix caching
-    head_blocks: np.ndarray  # (longest request in blocks,) int32: found in the cache for the head of the queue
+    table: np.ndarray  # (max_num_seqs + 1, longest request in blocks) int32; last row: found for the queue's head
     key_heads: Ints  # (power of two, 2) first and last block of a hash chain
-    recorded_s: Floats  # (steps, 2) start, end; the rest is written when steps are recorded
-    recorded_n: Ints  # (steps, 7) running, waiting, free after scheduling, free at the end, and three starts
-    recorded_scheduled: Ints  # (rows, 4) request, tokens, computed before, blocks
-    recorded_preempted: Ints  # (rows, 2) request, tokens lost
-    recorded_finished: Ints  # (rows,) request
+
+
+class Tape(NamedTuple):
+    """The recorded calls."""
+
+    times_s: Floats  # (steps, 2) start, end
+    numbers: Ints  # (steps, 7) running, waiting, free after scheduling, free at the end, starts of the three lists
+    scheduled: Ints  # (rows, 4) request, tokens, computed before, blocks
+    preempted: Ints  # (rows, 2) request, tokens lost
+    finished: Ints  # (rows,) request
 
 
 def power_of_two(at_least: int) -> int:
@@ -172,79 +190,81 @@ def power_of_two(at_least: int) -> int:
     return 1 << max(at_least - 1, 1).bit_length()
 
 
-def first_state(rules: Rules, requests: Requests, record_rows: int = 0) -> State:
+def inputs_of(requests: Requests, linear_s: Floats) -> Inputs:
+    """Columns side by side: one row of a request is one line of the processor's cache."""
+    asked = np.empty((len(requests.prompt_len), 7), np.int32)
+    columns = (requests.prompt_len, requests.output_len, requests.cap, requests.priority, requests.is_straggler)
+    for column, values in enumerate((*columns, requests.segment_start[:-1], requests.segment_start[1:])):
+        asked[:, column] = values
+    segments = np.empty((len(requests.segment_len), 2), np.int64)
+    segments[:, CONTENT] = requests.segment_content
+    segments[:, LENGTH] = requests.segment_len
+    arrival_s = np.array(requests.arrival_s, np.float64)
+    if requests.users == 0:
+        arrival_s -= arrival_s[0]
+    return Inputs(arrival_s, asked, segments, np.require(linear_s, np.float64, ["C", "W"]))
+
+
+def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
     """State before the first call: nothing has arrived, all blocks are free."""
-    n = len(requests.prompt_len)
+    n = len(inputs.arrival_s)
     slots = min(rules.max_num_seqs, n)
-    heap_size = 1 if rules.order == Order.FCFS else n
     ring = power_of_two(int(requests.output_len.max()) + 2)
-    cached_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
+    block_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
     longest = min(int((requests.prompt_len + requests.output_len).max()), rules.max_model_len)
-    table_shape = (slots, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1)
     state = State(
-        count=np.zeros(56, np.int64),
-        real=np.zeros(9),
+        count=np.zeros(NUM_COUNT, np.int64),
+        real=np.zeros(NUM_REAL),
         live=np.zeros((slots, NUM_LIVE), np.int64),
         live_s=np.zeros((slots, 2)),
+        slots=np.zeros((slots, 6), np.int64),
+        calendar=np.full((ring, 2), -1, np.int64),
+        phases=np.zeros((rules.block_size, 4), np.int64),
         out_s=np.zeros((n, 8)),
         out_n=np.zeros((n, NUM_OUT_N), np.int32),
-        heap_key=np.zeros(heap_size),
-        heap_id=np.zeros(heap_size, np.int64),
-        thinking=np.zeros(max(requests.users, 1)),
-        thinking_id=np.zeros(max(requests.users, 1), np.int64),
-        free_slots=np.arange(slots)[::-1].copy(),
-        partial=np.zeros(slots, np.int64),
-        fresh=np.zeros(slots, np.int64),
-        finished=np.zeros(slots, np.int64),
-        preempted=np.zeros((slots, 2), np.int64),
-        calendar=np.full((ring, 2), -1, np.int64),
-        boundary=np.zeros((rules.block_size, 2), np.int64),
-        phase_list=np.full((rules.block_size if rules.prefix_caching else 1, 2), -1, np.int64),
-        gap_call=np.zeros(ring, np.int64),
-        gap_s=np.zeros(ring),
-        gap_count=np.zeros(NUM_GAP_BINS),
-        gap_sum=np.zeros(NUM_GAP_BINS),
-        bins=np.zeros((NUM_BINS, NUM_COLUMNS)),
-        step_sums=np.zeros(NUM_COLUMNS),
-        blocks=np.zeros((cached_rows, NUM_BLOCK_COLUMNS), np.int64),
-        block_table=np.zeros(table_shape, np.int32),
-        head_blocks=np.zeros(table_shape[1], np.int32),
-        key_heads=np.full((power_of_two(2 * cached_rows), 2), -1, np.int64),
-        **recording_arrays(record_rows, slots),
+        gap_stack=np.zeros((ring, 2)),
+        gap_hist=np.zeros((NUM_GAP_BINS, 2)),
+        bins=np.zeros((NUM_BINS + 1, NUM_COLUMNS)),
+        heap=np.zeros((1 if rules.order == Order.FCFS else n, 2)),
+        thinking=np.zeros((max(requests.users, 1), 2)),
+        blocks=np.zeros((block_rows, NUM_BLOCK_COLUMNS), np.int64),
+        table=np.zeros((slots + 1, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1), np.int32),
+        key_heads=np.full((power_of_two(2 * block_rows), 2), -1, np.int64),
     )
-    fill_counters(rules, requests, state)
+    fill_counters(rules, requests, inputs, state)
     return state
 
 
-def recording_arrays(rows: int, slots: int) -> dict[str, np.ndarray]:
-    """Room for `rows` calls of a step table and for one more batch in each of its lists."""
-    room = rows + slots if rows else 0
-    return {
-        "recorded_s": np.zeros((rows, 2)),
-        "recorded_n": np.zeros((rows, 7), np.int64),
-        "recorded_scheduled": np.zeros((room, 4), np.int64),
-        "recorded_preempted": np.zeros((room, 2), np.int64),
-        "recorded_finished": np.zeros(room, np.int64),
-    }
+def first_tape(rows: int, slots: int) -> Tape:
+    """Room for `rows` calls, and for one more batch in each of the lists."""
+    room = rows + slots
+    return Tape(
+        times_s=np.zeros((rows, 2)),
+        numbers=np.zeros((rows, 7), np.int64),
+        scheduled=np.zeros((room, 4), np.int64),
+        preempted=np.zeros((room, 2), np.int64),
+        finished=np.zeros(room, np.int64),
+    )
 
 
-def fill_counters(rules: Rules, requests: Requests, state: State) -> None:
+def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State) -> None:
     """Entries that do not start at zero."""
     for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN):
         state.count[entry] = -1
-    state.count[NUM_FREE_SLOTS] = len(state.free_slots)
+    state.count[NUM_FREE_SLOTS] = len(state.slots)
+    state.slots[:, FREE_SLOT] = np.arange(len(state.slots))[::-1]
+    state.phases[:, FIRST] = state.phases[:, LAST] = -1
     state.count[FREE] = rules.usable_blocks
     state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
     state.real[GAP_HIGH] = -1.0
     state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
-    state.out_s[:, ARRIVAL_S] = np.nan if requests.users else requests.arrival_s
-    first_questions = np.sort(requests.arrival_s[: requests.users])  # sorted, so a heap
+    state.out_s[:, ARRIVAL_S] = np.nan if requests.users else inputs.arrival_s
+    first_questions = np.sort(inputs.arrival_s[: requests.users])  # sorted, so a heap
     first_questions -= first_questions[0] if requests.users else 0.0
-    state.thinking[: len(first_questions)] = first_questions
-    state.count[ISSUED] = len(first_questions) if requests.users else len(requests.prompt_len)
+    state.thinking[: len(first_questions), 0] = first_questions
+    state.count[ISSUED] = len(first_questions) if requests.users else len(inputs.arrival_s)
     if rules.prefix_caching:
         ring = np.arange(rules.usable_blocks + 1)
         state.blocks[:, FREE_NEXT] = np.roll(ring, -1)
         state.blocks[:, FREE_PREV] = np.roll(ring, 1)
         state.blocks[:, KEY_PREV] = state.blocks[:, KEY_NEXT] = -1
-

@@ -8,47 +8,47 @@ from sim.engine.state import HEAD_KNOWN_GOOD, NEXT_WAITING, NUM_WAITING, WAIT_HE
 
 
 @njit(**JIT)
-def heap_push(keys, ids, size, key, i):
+def heap_push(heap, size, key, i):
     """Add (key, i) to a heap of `size` entries; the smallest (key, id) is at 0."""
     at = size
     while at > 0:
         up = (at - 1) >> 1
-        if keys[up] < key or (keys[up] == key and ids[up] < i):
+        if heap[up, 0] < key or (heap[up, 0] == key and heap[up, 1] < i):
             break
-        keys[at] = keys[up]
-        ids[at] = ids[up]
+        heap[at, 0] = heap[up, 0]
+        heap[at, 1] = heap[up, 1]
         at = up
-    keys[at] = key
-    ids[at] = i
+    heap[at, 0] = key
+    heap[at, 1] = i
 
 
 @njit(**JIT)
-def heap_pop(keys, ids, size):
+def heap_pop(heap, size):
     """Take the smallest entry out of a heap of `size` entries; its id."""
-    top = ids[0]
+    top = heap[0, 1]
     last = size - 1
-    key = keys[last]
-    i = ids[last]
+    key = heap[last, 0]
+    i = heap[last, 1]
     at = 0
     while True:
         down = 2 * at + 1
         if down >= last:
             break
         right = down + 1
-        if right < last and (keys[right] < keys[down] or (keys[right] == keys[down] and ids[right] < ids[down])):
+        if right < last and (heap[right, 0] < heap[down, 0] or (heap[right, 0] == heap[down, 0] and heap[right, 1] < heap[down, 1])):
             down = right
-        if key < keys[down] or (key == keys[down] and i < ids[down]):
+        if key < heap[down, 0] or (key == heap[down, 0] and i < heap[down, 1]):
             break
-        keys[at] = keys[down]
-        ids[at] = ids[down]
+        heap[at, 0] = heap[down, 0]
+        heap[at, 1] = heap[down, 1]
         at = down
-    keys[at] = key
-    ids[at] = i
-    return top
+    heap[at, 0] = key
+    heap[at, 1] = i
+    return int(top)
 
 
 @njit(**JIT)
-def enqueue(i, order, priority, heap_key, heap_id, out_n, count):
+def enqueue(i, order, priority, heap, out_n, count):
     """A request joins the queue behind those of its rank."""
     if order == Order.FCFS:
         out_n[i, NEXT_WAITING] = -1
@@ -58,14 +58,14 @@ def enqueue(i, order, priority, heap_key, heap_id, out_n, count):
             out_n[count[WAIT_TAIL], NEXT_WAITING] = i
         count[WAIT_TAIL] = i
     else:
-        heap_push(heap_key, heap_id, count[NUM_WAITING], float(priority[i]), i)
+        heap_push(heap, count[NUM_WAITING], float(priority), i)
     if count[NUM_WAITING] == 0 or order != Order.FCFS:
         count[HEAD_KNOWN_GOOD] = 0
     count[NUM_WAITING] += 1
 
 
 @njit(**JIT)
-def put_back(i, order, priority, heap_key, heap_id, out_n, count):
+def put_back(i, order, priority, heap, out_n, count):
     """A preempted request returns: to the front under FCFS, to its rank else."""
     if order == Order.FCFS:
         out_n[i, NEXT_WAITING] = count[WAIT_HEAD] if count[NUM_WAITING] > 0 else -1
@@ -73,25 +73,25 @@ def put_back(i, order, priority, heap_key, heap_id, out_n, count):
             count[WAIT_TAIL] = i
         count[WAIT_HEAD] = i
     else:
-        heap_push(heap_key, heap_id, count[NUM_WAITING], float(priority[i]), i)
+        heap_push(heap, count[NUM_WAITING], float(priority), i)
     count[HEAD_KNOWN_GOOD] = 0
     count[NUM_WAITING] += 1
 
 
 @njit(**JIT)
-def head_of_queue(order, heap_id, count):
+def head_of_queue(order, heap, count):
     """The request served next; the queue must not be empty."""
     if order == Order.FCFS:
         return count[WAIT_HEAD]
-    return heap_id[0]
+    return int(heap[0, 1])
 
 
 @njit(**JIT)
-def dequeue(order, heap_key, heap_id, out_n, count):
+def dequeue(order, heap, out_n, count):
     """Take the head out of the queue."""
     if order == Order.FCFS:
         count[WAIT_HEAD] = out_n[count[WAIT_HEAD], NEXT_WAITING]
     else:
-        heap_pop(heap_key, heap_id, count[NUM_WAITING])
+        heap_pop(heap, count[NUM_WAITING])
     count[NUM_WAITING] -= 1
     count[HEAD_KNOWN_GOOD] = 0

@@ -1,0 +1,66 @@
+"""Prefill chunks of one call, summed up for the step time and the accounts."""
+
+from numba import njit
+
+from sim.engine.jit import JIT
+from sim.engine.state import (
+    CHUNK,
+    CHUNK_CONTEXT,
+    CHUNK_REDO,
+    CHUNK_REDO_S,
+    CHUNK_TOKENS,
+    CHUNK_USEFUL_S,
+    CHUNK_WORK,
+    CHUNKS_DONE,
+    COMPUTED,
+    FRESH,
+    HIGH_WATER,
+    KNOWN,
+    NUM_FRESH,
+    NUM_PARTIAL,
+    PARTIAL,
+    RECOMPUTED,
+    REQUEST,
+)
+
+
+@njit(**JIT)
+def clear_chunks(count, real):
+    """No chunks in this call."""
+    count[CHUNK_TOKENS] = 0
+    count[CHUNK_REDO] = 0
+    count[CHUNK_CONTEXT] = 0
+    count[CHUNKS_DONE] = 0
+    real[CHUNK_WORK] = 0.0
+    real[CHUNK_USEFUL_S] = 0.0
+    real[CHUNK_REDO_S] = 0.0
+
+
+@njit(**JIT)
+def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
+    """Sum up members in mid-prompt and those just admitted."""
+    for k in range(count[NUM_PARTIAL]):
+        measure_chunk(slots[k, PARTIAL], kv_s, attention_s, live, out_n, count, real)
+    for k in range(count[NUM_FRESH]):
+        measure_chunk(slots[k, FRESH], kv_s, attention_s, live, out_n, count, real)
+
+
+@njit(**JIT)
+def measure_chunk(s, kv_s, attention_s, live, out_n, count, real):
+    """Add one chunk, cut at the high-water mark of tokens that were computed once before."""
+    i = live[s, REQUEST]
+    tokens = live[s, CHUNK]
+    context = live[s, COMPUTED]
+    work = tokens * context + 0.5 * tokens * tokens
+    seconds = kv_s * context + attention_s * work
+    count[CHUNK_TOKENS] += tokens
+    count[CHUNK_CONTEXT] += context
+    count[CHUNKS_DONE] += context + tokens == live[s, KNOWN]
+    real[CHUNK_WORK] += work
+    redo = min(context + tokens, out_n[i, HIGH_WATER]) - context
+    if redo > 0:
+        count[CHUNK_REDO] += redo
+        out_n[i, RECOMPUTED] += redo
+        real[CHUNK_REDO_S] += seconds * redo / tokens
+        seconds *= (tokens - redo) / tokens
+    real[CHUNK_USEFUL_S] += seconds
