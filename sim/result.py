@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim import metrics
+from sim.alone import e2e_alone_s
 from sim.deployment import Resolved
 from sim.engine import Run
 from sim.engine.accounts import Bin, Status
@@ -139,6 +140,32 @@ class Result:
         return np.where(self.is_finished, longest, np.nan)
 
     @cached_property
+    def slowdown(self) -> Floats:
+        """End-to-end time relative to the same request alone on an idle machine, of finished requests; at least 1."""
+        from sim.cost import step_time
+
+        scheduler, longest = self.scenario.scheduler, self.resolved.max_model_len
+        is_chunked = scheduler.system == "vllm_v1" and scheduler.enable_chunked_prefill
+        chunk = self.resolved.max_num_batched_tokens if is_chunked else longest
+        cached = self.run.outcome.cached_tokens
+        alone_s = e2e_alone_s(step_time(self.scenario), self.inputs.prompt_len, self.inputs.output_len, cached, chunk)
+        return metrics.slowdown(self.e2e_s, alone_s)
+
+    @cached_property
+    def hol_delay_s(self) -> Floats:
+        """Time spent waiting while a request with a longer answer was running."""
+        from sim.engine.head_of_line import hol_delay_s
+
+        outcome, end_s = self.run.outcome, self.run.duration_s
+        waits = hol_delay_s(
+            np.fmin(outcome.arrival_s, end_s),  # NaN, never: the end of the run
+            np.fmin(outcome.first_scheduled_s, end_s),
+            np.fmin(self.finish_s, end_s),
+            self.info.true_len,
+        )
+        return np.where(self.is_rejected, np.nan, waits)
+
+    @cached_property
     def gaps(self) -> GapHistogram:
         """Gaps between tokens of all requests, pooled."""
         return GapHistogram(self.run.gap_count, self.run.gap_sum)
@@ -199,6 +226,8 @@ class Result:
             "max_itl_s": np.where(outcome.emitted > 1, outcome.max_itl_s, np.nan),
             "max_gap_s": self.max_gap_s,
             "e2e_s": self.e2e_s,
+            "slowdown": self.slowdown,
+            "hol_delay_s": self.hol_delay_s,
             "norm_latency_s": self.norm_latency_s,
             "preemptions": outcome.num_preemptions,
             "recomputed_tokens": outcome.recomputed_tokens,

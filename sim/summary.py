@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sim
-from sim import metrics, slo, steady
+from sim import metrics, slo, steady, utilization
 from sim.engine.accounts import Bin
 from sim.metrics import Percentile
 from sim.result import Result
@@ -167,6 +167,8 @@ def efficiency(result: Result) -> Group:
         "kv_fragmentation": ledger.memory_share(Bin.FRAGMENTATION),
         "straggler_share": _ratio(straggler, outcome.memory_token_s.sum()),
         "recompute_share": _ratio(total[Bin.RECOMPUTED_TOKENS], processed),
+        "mfu": utilization.mfu(result),
+        "mbu": utilization.mbu(result),
         "preemptions": counters["preemptions"],
         "preempted_requests": int((outcome.num_preemptions > 0).sum()),
         "tail_ratio": metrics.tail_ratio(result.inputs.output_len),
@@ -227,7 +229,7 @@ def _trend(result: Result) -> steady.Trend | None:
     return steady.trend_of_run(waiting, run.bin_width_s, run.outcome.arrival_s[seen], result.inputs.output_len[seen])
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio(part: Any, whole: Any) -> float:
     return float(part) / float(whole) if whole > 0 else math.nan
 
 
