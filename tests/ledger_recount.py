@@ -27,6 +27,7 @@ def recount(
     bin_width_s: float,
     num_bins: int,
     until_s: float = np.inf,
+    max_calls: float = np.inf,
 ) -> np.ndarray:
     """Time bins of a run, shape (num_bins, number of columns), as `engine.Run.bins` should be."""
     bins = np.zeros((num_bins, NUM_COLUMNS))
@@ -41,7 +42,7 @@ def recount(
         for k, share in shares(moment, bin_width_s):
             bins[k] += share * sums
 
-    simulate(rules, requests, step_time, until=until_s, observe=add)
+    simulate(rules, requests, step_time, until=until_s, max_calls=max_calls, observe=add)
     return bins
 
 

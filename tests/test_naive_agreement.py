@@ -9,19 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim import engine
+from sim.engine.inputs import Batching, Order, Requests, Reserve, Rules, StepTime
 from tests import naive, naive_tables
-from tests.scenarios import Scenario, static_scenarios, vllm_scenarios
+from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
 
 EXACT = tuple(name for name in engine.Outcome._fields if name != "memory_token_s")
 
 
 def assert_agreement(scenario: Scenario, until_s: float = math.inf) -> None:
-    expected = naive_tables.run(*scenario, until_s=until_s)
-    recorded = engine.run(*scenario, until_s=until_s, record_steps=True)
+    expected = naive_tables.run(*scenario, until_s=until_s, max_calls=MAX_CALLS)
+    recorded = engine.run(*scenario, until_s=until_s, max_calls=MAX_CALLS, record_steps=True)
     assert recorded.steps is not None
     for name in engine.StepTable._fields:
         np.testing.assert_array_equal(getattr(recorded.steps, name), getattr(expected.steps, name), name)
-    unrecorded = engine.run(*scenario, until_s=until_s)
+    unrecorded = engine.run(*scenario, until_s=until_s, max_calls=MAX_CALLS)
     for run in (recorded, unrecorded):
         assert run.duration_s == expected.duration_s
         assert_same_outcome(run.outcome, expected.outcome)
@@ -69,12 +70,32 @@ def test_engine_and_naive_static_batching_agree_on_many_scenarios(scenario: Scen
 @settings(max_examples=100)
 @given(st.one_of(vllm_scenarios(), static_scenarios().filter(lambda scenario: not scenario.rules.batch_delivery)))
 def test_gap_histogram_holds_every_gap_between_two_tokens(scenario: Scenario) -> None:
-    times = naive.simulate(*scenario).token_times
+    times = naive.simulate(*scenario, max_calls=MAX_CALLS).token_times
     gaps = [b - a for each in times for a, b in pairwise(each)]
-    run = engine.run(*scenario)
+    run = engine.run(*scenario, max_calls=MAX_CALLS)
     assert run.gap_count.sum() == len(gaps)
     assert run.gap_sum.sum() == pytest.approx(sum(gaps), rel=1e-12, abs=0)
     filled = np.flatnonzero(run.gap_count)
     means = run.gap_sum[filled] / run.gap_count[filled]
     from_histogram = np.repeat(means, run.gap_count[filled].astype(int))
     np.testing.assert_allclose(from_histogram, np.sort(gaps), rtol=0.005)  # the promise of metrics.md, section 2
+
+
+def test_equal_requests_that_preempt_each_other_for_ever_do_so_in_both() -> None:
+    rules = Rules(Batching.ITERATION, Order.PRIORITY, Reserve.CHUNK, 0, 0, 0.0, 2, 4, 4, 44, 9, 1, 1, 0, 0, 0)
+    ones, none = np.ones(2, np.int64), np.zeros(0, np.int64)
+    requests = Requests(
+        np.zeros(2),
+        np.array([2, 7]),
+        np.array([5, 1]),
+        np.array([5, 1]),
+        ones,
+        0 * ones,
+        np.zeros(3, np.int64),
+        none,
+        none,
+        0,
+    )
+    scenario = Scenario(rules, requests, StepTime(np.ones(2), 0.0, 0.0, 0.0))
+    assert len(naive.simulate(*scenario, max_calls=MAX_CALLS).calls) == MAX_CALLS
+    assert_agreement(scenario)

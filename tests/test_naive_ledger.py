@@ -11,7 +11,7 @@ from sim import engine
 from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
 from tests.ledger_recount import recount
-from tests.scenarios import Scenario, static_scenarios, vllm_scenarios
+from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
 
 UNIT = StepTime(np.ones(2), 0.0, 0.0, 0.0)  # every step takes one second
 VLLM = Rules(Batching.ITERATION, Order.FCFS, Reserve.CHUNK, 0, 0, 0.0, 1, 100, 8, 64, 1000, 1, 0, 0, 0, 0)
@@ -47,9 +47,9 @@ def totals(rules: Rules, asked: Requests, step_time: StepTime = UNIT, until_s: f
 
 
 def assert_ledgers_agree(scenario: Scenario, until_s: float = math.inf) -> None:
-    run = engine.run(*scenario, until_s=until_s)
+    run = engine.run(*scenario, until_s=until_s, max_calls=MAX_CALLS)
     num_bins = len(run.bins) + 1  # one more, since the last step may end on the border
-    counted = recount(*scenario, bin_width_s=run.bin_width_s, num_bins=num_bins, until_s=until_s)
+    counted = recount(*scenario, bin_width_s=run.bin_width_s, num_bins=num_bins, until_s=until_s, max_calls=MAX_CALLS)
     bins = np.vstack([run.bins, np.zeros((1, len(Bin)))])
     capacity = scenario.rules.usable_blocks
     size = np.ones(len(Bin)) * max(1.0, counted.max())  # what 1e-9 refers to
