@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import metrics
+from sim import frames, metrics
 from sim.alone import e2e_alone_s
 from sim.deployment import Resolved
 from sim.engine import Run
-from sim.engine.accounts import Bin, Status
+from sim.engine.accounts import Status
 from sim.engine.inputs import Requests
+from sim.frames import STATUSES
 from sim.gaps import GapHistogram
 from sim.ledger import Ledger
 from sim.scenario import Scenario
@@ -25,17 +26,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-STATUSES = ("finished", "truncated", "rejected", "unfinished")  # each request has exactly one
 TPOT_LABEL = "TPOT"
 BATCH_LABEL = "E2E per token (batch delivery)"
-
-RATES = {  # columns of `Result.over_time` that are sums over a bin, as amounts a second
-    "prefill_tokens_per_s": Bin.PREFILL_TOKENS,
-    "decode_tokens_per_s": Bin.DECODE_TOKENS,
-    "output_tokens_per_s": Bin.OUTPUT_TOKENS,
-    "recomputed_tokens_per_s": Bin.RECOMPUTED_TOKENS,
-    "preemptions_per_s": Bin.PREEMPTIONS,
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +70,14 @@ class Result:
         finished = int(self.is_finished.sum()) - truncated
         unfinished = self.is_finished.size - finished - truncated - rejected
         return dict(zip(STATUSES, (finished, truncated, rejected, unfinished), strict=True))
+
+    def status_codes(self) -> NDArray[np.int8]:
+        """Status of each request, as index into `STATUSES`."""
+        code = np.full(self.is_finished.size, STATUSES.index("unfinished"), dtype=np.int8)
+        code[self.is_finished] = STATUSES.index("finished")
+        code[self.is_truncated] = STATUSES.index("truncated")
+        code[self.is_rejected] = STATUSES.index("rejected")
+        return code
 
     @cached_property
     def delivered_tokens(self) -> int:
@@ -206,107 +206,27 @@ class Result:
         """Where the memory and the time went."""
         return Ledger(self.run.bins, self.run.bin_width_s, self.resolved.usable_blocks, self.run.duration_s)
 
-    # --- frames ---
+    # --- frames and summary ---
 
     @cached_property
     def requests(self) -> "pd.DataFrame":
         """One row a request, in order of arrival."""
-        import pandas as pd
-
-        outcome = self.run.outcome
-        columns = {
-            "arrival_s": outcome.arrival_s,
-            "type": pd.Categorical.from_codes(self.info.type_id, list(self.info.type_names)),
-            "prompt_tokens": self.inputs.prompt_len,
-            "output_tokens": outcome.emitted,
-            "status": pd.Categorical.from_codes(self._status_codes(), list(STATUSES)),
-            "queue_delay_s": self.queue_delay_s,
-            "ttft_s": self.ttft_s,
-            "tpot_s": self.tpot_s,
-            "max_itl_s": np.where(outcome.emitted > 1, outcome.max_itl_s, np.nan),
-            "max_gap_s": self.max_gap_s,
-            "e2e_s": self.e2e_s,
-            "slowdown": self.slowdown,
-            "hol_delay_s": self.hol_delay_s,
-            "norm_latency_s": self.norm_latency_s,
-            "preemptions": outcome.num_preemptions,
-            "recomputed_tokens": outcome.recomputed_tokens,
-            "pause_s": outcome.pause_s,
-            "cached_tokens": outcome.cached_tokens,
-            "memory_token_s": outcome.memory_token_s,
-        }
-        frame = pd.DataFrame(columns, copy=False).rename_axis("request")
-        frame.attrs["tpot_s"] = self.tpot_label
-        return frame
-
-    def _status_codes(self) -> NDArray[np.int8]:
-        """Index into STATUSES."""
-        code = np.full(self.is_finished.size, STATUSES.index("unfinished"), dtype=np.int8)
-        code[self.is_finished] = STATUSES.index("finished")
-        code[self.is_truncated] = STATUSES.index("truncated")
-        code[self.is_rejected] = STATUSES.index("rejected")
-        return code
+        return frames.requests(self)
 
     @cached_property
     def over_time(self) -> "pd.DataFrame":
         """One row a time bin (index: its start): means over the bin, rates a second, and KV blocks by use."""
-        import pandas as pd
-
-        bins, width = self.run.bins, self.ledger.bin_durations_s()
-        mean = bins / np.where(width > 0, width, np.nan)[:, None]
-        start_s = np.arange(len(bins)) * self.run.bin_width_s
-        finished = self.finish_s[self.is_finished] / self.run.bin_width_s
-        done = np.bincount(np.minimum(finished.astype(np.int64), len(bins) - 1), minlength=len(bins))
-        columns = {
-            "end_s": start_s + width,
-            "running": mean[:, Bin.RUNNING],
-            "waiting": mean[:, Bin.WAITING],
-            **{name: mean[:, column] for name, column in RATES.items()},
-            "requests_per_s": done / np.where(width > 0, width, np.nan),
-            "kv_used_blocks": mean[:, Bin.HELD_TYPICAL] + mean[:, Bin.HELD_STRAGGLER],
-            "kv_fragmentation_blocks": mean[:, Bin.FRAGMENTATION],
-            "kv_reserved_blocks": mean[:, Bin.RESERVED_UNUSED],
-            "kv_cached_blocks": mean[:, Bin.CACHED_PREFIX],
-        }
-        return pd.DataFrame(columns, index=pd.Index(start_s, name="start_s"))
+        return frames.over_time(self)
 
     @cached_property
     def steps(self) -> "pd.DataFrame | None":
         """One row a call of the scheduler; None unless the run recorded its steps."""
-        import pandas as pd
-
-        table = self.run.steps
-        if table is None:
-            return None
-        tokens_before = np.concatenate(([0], np.cumsum(table.scheduled[:, 1])))
-        columns = {
-            "start_s": table.start_s,
-            "end_s": table.end_s,
-            "running": table.running,
-            "waiting": table.waiting,
-            "scheduled_requests": np.diff(table.scheduled_start),
-            "scheduled_tokens": np.diff(tokens_before[table.scheduled_start]),
-            "preempted_requests": np.diff(table.preempted_start),
-            "finished_requests": np.diff(table.finished_start),
-            "free_blocks_scheduled": table.free_scheduled,
-            "free_blocks_end": table.free_end,
-        }
-        return pd.DataFrame(columns).rename_axis("step")
+        return None if self.run.steps is None else frames.steps(self.run.steps)
 
     @cached_property
     def scheduled(self) -> "pd.DataFrame | None":
         """One row for each request in each step; None unless the run recorded its steps."""
-        import pandas as pd
-
-        table = self.run.steps
-        if table is None:
-            return None
-        step = np.repeat(np.arange(len(table.start_s)), np.diff(table.scheduled_start))
-        frame = pd.DataFrame(table.scheduled, columns=["request", "tokens", "computed_before", "blocks"])
-        frame.insert(0, "step", step)
-        return frame
-
-    # --- summary ---
+        return None if self.run.steps is None else frames.scheduled(self.run.steps)
 
     def summary(self) -> dict[str, Any]:
         """Everything that can be said in numbers, as a plain dict that JSON can hold; see `sim.summary`."""

@@ -2,7 +2,7 @@
 
 Groups: `versions`, `scenario`, `requests` (counts by status, which add up to `total`), `tokens`, `metrics` (flat,
 the unit is the end of each name), `steady_state`, `slo`, `memory_ledger` and `time_ledger` (rows, their sum and
-what they must sum to), `paths`, `flags`, `counters`.
+what they must sum to), `paths`, `flags`, `step_time` (error to expect of it), `counters`.
 """
 
 import math
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import sim
 from sim import metrics, slo, steady, utilization
+from sim.cost import band
 from sim.engine.accounts import Bin
 from sim.metrics import Percentile
 from sim.result import Result
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 Group = dict[str, Any]
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+HEAVY_TAIL_RATIO = 10.0  # of P99 to mean output length
+LONGER = 1.2  # P99 of the output lengths over the one that the limits assume
 WAITED_LONG_S = 10.0  # a user who has seen nothing for so long is likely gone
 
 
@@ -40,6 +43,7 @@ def summary(result: Result) -> Group:
         "time_ledger": time_ledger(result),
         "paths": result.ledger.paths_percent(),
         "flags": flags(result),
+        "step_time": band(result.scenario)._asdict(),
         "counters": dict(result.run.counters),
     }
     plain: Group = _plain(groups)
@@ -218,6 +222,18 @@ def flags(result: Result) -> Group:
         "waiting_noise": None if trend is None else trend.noise,
         "too_short": steady.is_too_short(arrival_s.size, result.inputs.users, last_s, service_s),
         "stopped_early": result.counts["unfinished"] > 0,
+        **length_warnings(result),
+    }
+
+
+def length_warnings(result: Result) -> Group:
+    """Whether the lengths make service-level targets doubtful; None where the targets assume nothing."""
+    assumed = result.scenario.slo.assumed
+    p99 = metrics.percentile(result.inputs.output_len, 0.99).value
+    is_longer = None if assumed is None or assumed.p99 is None else p99 > LONGER * assumed.p99
+    return {
+        "heavy_tail": metrics.tail_ratio(result.inputs.output_len) >= HEAVY_TAIL_RATIO,
+        "longer_than_assumed": is_longer,
     }
 
 

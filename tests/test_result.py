@@ -188,6 +188,21 @@ class TestSummary:
         assert found["attainment"] == pytest.approx(good.mean())
         assert found["goodput_rps"] == pytest.approx(good.sum() / pressed.run.duration_s)
 
+    def test_says_when_lengths_exceed_what_the_limits_assume(self) -> None:
+        lengths = [10] * 90 + [1000] * 10
+        assuming = {p99: with_values(BASE, {"slo.assumed": {"p99": p99}}) for p99 in (800.0, 850.0)}
+        flags = {p99: simulate(scenario, trace(lengths)).summary()["flags"] for p99, scenario in assuming.items()}
+        assert flags[800.0]["longer_than_assumed"]  # 1000 > 1.2 * 800
+        assert not flags[850.0]["longer_than_assumed"]
+        assert not flags[800.0]["heavy_tail"]  # 1000 / 109
+        found = simulate(BASE, trace([10] * 95 + [1000] * 5)).summary()["flags"]
+        assert found["heavy_tail"]  # 1000 / 59.5
+        assert found["longer_than_assumed"] is None
+
+    def test_says_how_far_to_trust_the_step_time(self, pressed: Result) -> None:
+        assert pressed.summary()["step_time"]["percent"] == 10.0
+        assert pressed.summary()["step_time"]["is_calibrated"]
+
     def test_no_limits_no_attainment(self) -> None:
         found = run(BASE, trace([3])).summary()["slo"]
         assert (found["attainment"], found["goodput_rps"]) == (None, None)

@@ -36,7 +36,8 @@ def hol_delay_s(arrival_s: Floats, first_scheduled_s: Floats, finish_s: Floats, 
     instants = np.unique(np.concatenate((arrival_s, first_scheduled_s, finish_s)))
     arrival, start, finish = (np.searchsorted(instants, each) for each in (arrival_s, first_scheduled_s, finish_s))
     longest_first = np.argsort(-output_len, kind="stable")
-    return _covered_waits(instants, arrival, start, finish, output_len, longest_first)
+    waits: Floats = _covered_waits(instants, arrival, start, finish, output_len, longest_first)
+    return waits
 
 
 @njit(**JIT)
