@@ -113,3 +113,11 @@ def test_a_closed_loop_hides_how_slow_the_server_is(card: str) -> None:
     values = metrics("closed-loop", deployment__gpu=card)
     assert values["ttft_p50_s"] < 0.2
     assert values["requests_per_s"] * values["e2e_mean_s"] == pytest.approx(64, rel=0.05)  # Little's law
+
+
+def test_the_starved_benchmark_preempts_at_least_a_tenth_of_its_requests() -> None:
+    assert metrics("bench-starved", workload__num_requests=20_000)["preempted_requests"] > 2000
+
+
+def test_the_light_benchmark_takes_at_least_thirty_steps_a_request() -> None:
+    assert summary("bench-light", workload__num_requests=2000)["counters"]["steps"] > 30 * 2000
