@@ -3,6 +3,8 @@
 Source: golden README, sections 3.B and 3.C.
 """
 
+from collections.abc import Iterator
+
 from sim.engine.inputs import Rules
 from tests.naive_state import Member
 
@@ -64,7 +66,8 @@ class Blocks:
 
     def release(self, member: Member) -> None:
         """Drop the member's references, tail to head. Keyless blocks go to the front, keyed ones to the back."""
-        keyless, keyed = [], []
+        keyless: list[int] = []
+        keyed: list[int] = []
         for block in reversed(member.blocks):
             self.references[block] -= 1
             if self.references[block] == 0:
@@ -72,13 +75,12 @@ class Blocks:
         self.free = keyless + self.free + keyed
         member.blocks = []
 
-    def _keys(self, member: Member, num_blocks: int) -> list[Key]:
-        keys, key = [], 0
+    def _keys(self, member: Member, num_blocks: int) -> Iterator[Key]:
+        key = 0
         for j in range(num_blocks):
-            tokens = tuple(member.token(position) for position in range(j * self.size, (j + 1) * self.size))
-            key = self._names.setdefault((key, tokens), len(self._names) + 1)
-            keys.append(key)
-        return keys
+            text = (key, member.tokens(j * self.size, (j + 1) * self.size))
+            key = self._names.setdefault(text, len(self._names) + 1)
+            yield key
 
     def _register(self, member: Member, num_full: int) -> None:
         if num_full == 0 or member.blocks[num_full - 1] in self.key_of:

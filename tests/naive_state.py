@@ -36,9 +36,10 @@ class Member:
     def is_done(self) -> bool:
         return self.emitted >= self.output
 
-    def token(self, position: int) -> int:
-        """Content id at a position of the known text."""
-        return self.text[position] if position < self.prompt else self.id
+    def tokens(self, start: int, stop: int) -> tuple[int, ...]:
+        """Content ids of a stretch of the known text."""
+        written = max(0, stop - max(start, self.prompt))
+        return (*self.text[start:stop], *[self.id] * written)
 
 
 class Chunk(NamedTuple):

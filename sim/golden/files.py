@@ -93,8 +93,8 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    """A whole number that a float64 holds exactly."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
 
 
 def is_count(value: Any) -> bool:

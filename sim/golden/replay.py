@@ -29,7 +29,7 @@ class Replay(NamedTuple):
 
     name: str  # the golden's own
     identical: bool
-    steps: int  # compared and found equal, up to the first difference
+    steps: int  # rows of the own table
     difference: str | None
     table: Table  # the simulator's own, in the golden's format
 
