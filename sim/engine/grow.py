@@ -91,6 +91,42 @@ def grow_cached(rules, asked, segments, live, phases, blocks, table, key_heads, 
 
 
 @njit(**JIT)
+def make_room(
+    limit, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, heap, blocks, table, count, real
+):
+    """Preempt from the end of the running order until those that stay find their blocks.
+
+    The outcome of `walk_running` where victims come from the end and have not been served: whoever lacks a block,
+    the last member goes, and members are short exactly if all that stay want more than is free.
+    """
+    while True:
+        needed = phases[count[CALL_PHASE], MEMBERS]
+        if count[NUM_PARTIAL] > 0:
+            left = rules.max_num_batched_tokens - count[NUM_DECODING]
+            needed += plan_chunks(left, limit, rules.block_size, slots, live, count)[1]
+        if needed <= count[FREE]:
+            return
+        preempt(
+            count[RUN_TAIL],
+            rules,
+            asked,
+            live,
+            live_s,
+            slots,
+            calendar,
+            phases,
+            out_s,
+            out_n,
+            gap_stack,
+            heap,
+            blocks,
+            table,
+            count,
+            real,
+        )
+
+
+@njit(**JIT)
 def walk_running(
     limit,
     rules,

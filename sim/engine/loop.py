@@ -16,9 +16,9 @@ from sim.engine.arrivals import join_arrivals, next_arrival_s
 from sim.engine.chunks import clear_chunks, measure_chunks
 from sim.engine.emit import collect_due, end_chunks, finish_members, sort_by_admission
 from sim.engine.gaps import note_gap, push_duration
-from sim.engine.grow import grow_cached, grow_chunks, grow_quietly, plan_chunks, walk_running
+from sim.engine.grow import grow_cached, grow_chunks, grow_quietly, make_room, plan_chunks, walk_running
 from sim.engine.head import prefill_limit
-from sim.engine.inputs import Batching, Reserve
+from sim.engine.inputs import Batching, Order, Reserve
 from sim.engine.jit import JIT
 from sim.engine.record import has_room, record_end, record_finished, record_schedule
 from sim.engine.segments import close_segment, open_segment
@@ -97,6 +97,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         key_heads,
     ) = state
     is_reserved = rules.reserve != Reserve.CHUNK
+    victims_are_last = rules.order == Order.FCFS and not rules.prefix_caching
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
         while next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
@@ -124,7 +125,28 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         if count[NUM_PARTIAL] > 0:
             chunk_tokens, chunk_blocks = plan_chunks(left, limit, rules.block_size, slots, live, count)
             needed += chunk_blocks
-        if chunk_tokens < 0 or (needed > count[FREE] and not is_reserved):
+        is_short = needed > count[FREE] and not is_reserved
+        if is_short and victims_are_last and chunk_tokens >= 0:
+            make_room(
+                limit,
+                rules,
+                asked,
+                live,
+                live_s,
+                slots,
+                calendar,
+                phases,
+                out_s,
+                out_n,
+                gap_stack,
+                heap,
+                blocks,
+                table,
+                count,
+                real,
+            )
+            is_short = False
+        if chunk_tokens < 0 or is_short:
             left = walk_running(
                 limit,
                 rules,
