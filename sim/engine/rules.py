@@ -1,60 +1,72 @@
-"""From a scenario to the rules of its scheduler: the row of numbers that the loop reads."""
+"""From a named system and its knobs to the rules the kernel reads."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from sim.deployment import Resolved
 from sim.engine.inputs import Batching, Order, Reserve, Rules
-from sim.scenario import Scenario
-from sim.system_spec import Scheduler
 
-ORDERS = {"fcfs": Order.FCFS, "priority": Order.PRIORITY}
-RESERVES = {"cap": Reserve.CAP, "max_model_len": Reserve.MAX_MODEL_LEN}
+if TYPE_CHECKING:
+    from sim.deployment import Resolved
+    from sim.scenario import Scenario
 
 
-def rules_of(scenario: Scenario, resolved: Resolved) -> Rules:
-    """Rules of the scenario's scheduler, with the limits that its deployment comes to."""
-    choices = SYSTEMS[scenario.scheduler.system](scenario.scheduler, resolved)
+def rules_of(scenario: "Scenario", resolved: "Resolved") -> Rules:
+    """Rules of a scenario's scheduler; knobs that the system does not read are left out.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    resolved : Resolved
+        The deployment with its limits filled in.
+
+    Source: schedulers.md, sections 3.1 and 3.4.
+    """
+    return SYSTEMS[scenario.scheduler.system](scenario, resolved)
+
+
+def _vllm_v1(scenario: "Scenario", resolved: "Resolved") -> Rules:
+    """One token budget, running members first, blocks as they are needed."""
+    knobs = scenario.scheduler
     return Rules(
-        order=ORDERS[scenario.scheduler.scheduling_policy],
+        batching=Batching.ITERATION,
+        order=Order.PRIORITY if knobs.scheduling_policy == "priority" else Order.FCFS,
+        reserve=Reserve.CHUNK,
+        hold=0,
+        batch_delivery=0,
+        batch_wait_s=0.0,
         block_size=resolved.block_size,
         usable_blocks=resolved.usable_blocks,
         max_num_seqs=resolved.max_num_seqs,
         max_num_batched_tokens=resolved.max_num_batched_tokens,
         max_model_len=resolved.max_model_len,
-        **choices,
+        chunked_prefill=knobs.enable_chunked_prefill,
+        long_prefill_token_threshold=knobs.long_prefill_token_threshold,
+        prefix_caching=knobs.enable_prefix_caching,
+        keep_blocks=int(knobs.watermark * (resolved.usable_blocks + 1)),  # vLLM counts the null block here
+        reserve_full_isl=knobs.scheduler_reserve_full_isl,
     )
 
 
-def vllm_v1(scheduler: Scheduler, resolved: Resolved) -> dict[str, Any]:
-    """vLLM V1 as of 0.33.0. Source: ../goldens/vllm/README.md."""
-    return {
-        "batching": Batching.ITERATION,
-        "reserve": Reserve.CHUNK,
-        "hold": False,
-        "batch_delivery": False,
-        "batch_wait_s": 0.0,
-        "chunked_prefill": scheduler.enable_chunked_prefill,
-        "long_prefill_token_threshold": scheduler.long_prefill_token_threshold,
-        "prefix_caching": scheduler.enable_prefix_caching,
-        "keep_blocks": int(scheduler.watermark * (resolved.usable_blocks + 1)),  # vLLM counts its null block here
-        "reserve_full_isl": scheduler.scheduler_reserve_full_isl,
-    }
+def _static(scenario: "Scenario", resolved: "Resolved") -> Rules:
+    """A batch takes whole prompts and full reservations, and is closed until its last member is done."""
+    knobs = scenario.scheduler
+    return Rules(
+        batching=Batching.REQUEST,
+        order=Order.PRIORITY if knobs.scheduling_policy == "priority" else Order.FCFS,
+        reserve=Reserve.CAP if knobs.reserve == "cap" else Reserve.MAX_MODEL_LEN,
+        hold=knobs.hold,
+        batch_delivery=knobs.hold and knobs.delivery == "batch",
+        batch_wait_s=knobs.batch_wait_s,
+        block_size=resolved.block_size,
+        usable_blocks=resolved.usable_blocks,
+        max_num_seqs=resolved.max_num_seqs,
+        max_num_batched_tokens=resolved.max_num_batched_tokens,
+        max_model_len=resolved.max_model_len,
+        chunked_prefill=0,
+        long_prefill_token_threshold=0,
+        prefix_caching=0,
+        keep_blocks=0,
+        reserve_full_isl=0,
+    )
 
 
-def static(scheduler: Scheduler, resolved: Resolved) -> dict[str, Any]:
-    """Request-level batching: whole prompts, a reservation for each member, nobody joins. Source: schedulers.md 3.1."""
-    return {
-        "batching": Batching.REQUEST,
-        "reserve": RESERVES[scheduler.reserve],
-        "hold": scheduler.hold,
-        "batch_delivery": scheduler.hold and scheduler.delivery == "batch",
-        "batch_wait_s": scheduler.batch_wait_s,
-        "chunked_prefill": False,
-        "long_prefill_token_threshold": 0,
-        "prefix_caching": False,
-        "keep_blocks": 0,
-        "reserve_full_isl": False,
-    }
-
-
-SYSTEMS = {"vllm_v1": vllm_v1, "static": static}
+SYSTEMS = {"vllm_v1": _vllm_v1, "static": _static}
