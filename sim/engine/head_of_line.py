@@ -36,17 +36,21 @@ def hol_delay_s(arrival_s: Floats, first_scheduled_s: Floats, finish_s: Floats, 
     instants = np.unique(np.concatenate((arrival_s, first_scheduled_s, finish_s)))
     arrival, start, finish = (np.searchsorted(instants, each) for each in (arrival_s, first_scheduled_s, finish_s))
     longest_first = np.argsort(-output_len, kind="stable")
-    waits: Floats = _covered_waits(instants, arrival, start, finish, output_len, longest_first)
+    waits = np.zeros(output_len.size)
+    covered = np.zeros(instants.size + 1)
+    next_open = np.arange(instants.size + 1)
+    _cover_longest_first(instants, arrival, start, finish, output_len, longest_first, covered, next_open, waits)
     return waits
 
 
 @njit(**JIT)
-def _covered_waits(instants, arrival, start, finish, output_len, longest_first):
-    """Longest first: look up each wait in the time that longer requests cover, then add the request's own run."""
+def _cover_longest_first(instants, arrival, start, finish, output_len, longest_first, covered, next_open, waits):
+    """Look up each wait in the time that longer requests cover, then add the request's own run.
+
+    `covered` is a Fenwick tree over the stretches between instants: seconds covered. `next_open` leads from each
+    stretch to the first one, at or after it, that is not covered yet.
+    """
     n = len(output_len)
-    covered = np.zeros(len(instants) + 1)  # Fenwick tree over the stretches between instants: seconds covered
-    next_open = np.arange(len(instants) + 1)  # first stretch not covered yet, at or after this one
-    waits = np.zeros(n)
     first = 0
     while first < n:
         end = first
@@ -63,7 +67,6 @@ def _covered_waits(instants, arrival, start, finish, output_len, longest_first):
                 next_open[stretch] = stretch + 1
                 stretch = _find(next_open, stretch)
         first = end
-    return waits
 
 
 @njit(**JIT)
