@@ -5,6 +5,7 @@ import math
 import time
 from collections import defaultdict
 
+import numba
 import numpy as np
 import pytest
 
@@ -211,6 +212,7 @@ class TestSummary:
         result = run(BASE, trace([100] * 31 + [2000]))
         assert result.summary()["metrics"]["straggler_share"] == 2_001_000 / (2_001_000 + 31 * 5_050)
 
+    @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="speed of compiled kernels")
     def test_is_quick(self) -> None:
         values = {"workload.num_requests": 10_000, "workload.arrivals": {"kind": "poisson", "rate_rps": 1000.0}}
         result = simulate(with_values(Scenario(), values))
