@@ -227,8 +227,8 @@ class TestConservation:
         steps = result.run.steps
         assert steps is not None
         arrived = np.searchsorted(result.run.outcome.arrival_s, steps.start_s, side="right")
-        left_slot = np.searchsorted(np.sort(left_slot_s(result)), steps.start_s, side="right")
-        assert (steps.running + steps.waiting + left_slot).tolist() == arrived.tolist()
+        done = np.searchsorted(np.sort(result.finish_s), steps.start_s, side="right")
+        assert (steps.running + steps.waiting + done).tolist() == arrived.tolist()
 
     def test_recomputed_tokens_are_counted_apart_from_useful_ones(self, scenario: Scenario) -> None:
         result = simulate(scenario)
@@ -247,11 +247,6 @@ class TestConservation:
         assert np.array_equal(first.run.bins, second.run.bins)
         other = simulate(with_values(scenario, {"seed": 1}))
         assert not other.requests.equals(first.requests)
-
-
-def left_slot_s(result: Result) -> np.ndarray:
-    """When each request gave up its slot: with the batch where it is held, else with its last token."""
-    return result.finish_s
 
 
 def test_memory_pressure_of_the_conservation_runs_is_real() -> None:
