@@ -23,7 +23,8 @@ _PLOT = (
     _LOADER
     + """
 const config = {responsive: true, displaylogo: false, displayModeBar: 'hover',
-                modeBarButtonsToRemove: ['select2d', 'lasso2d', 'zoomIn2d', 'zoomOut2d']};
+                plotlyServerURL: '', showSendToCloud: false,
+                modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']]};   // none that uploads
 const turn = new WeakMap();
 export default function ({data, parentElement}) {
   const host = parentElement.querySelector('.live-plot');

@@ -36,6 +36,10 @@ _CSS = """
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin-bottom: 0;}
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit; opacity: 1;}
+[data-testid="stCaptionContainer"] p {opacity: .82;}
+[data-testid="stStatusWidget"] {display: none;}
+.live-plot .modebar-container {top: auto !important; bottom: 1.3rem;}
 </style>
 """
 

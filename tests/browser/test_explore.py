@@ -1,0 +1,140 @@
+"""Explore in a real browser: links, live charts, files, accessibility."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+QUICK = "n=1000"  # short runs: these tests are about the page
+
+
+def tile(page: Any, label: str) -> str:
+    """Number on the tile of that label."""
+    found = page.get_by_test_id("stMetric").filter(has_text=label)
+    text: str = found.get_by_test_id("stMetricValue").inner_text()
+    return text
+
+
+def press(page: Any, key: str, button: str) -> None:
+    """Move a slider by keyboard."""
+    knob = page.locator(f".st-key-{key} input[type=range]").first
+    knob.focus()
+    knob.press(button)
+
+
+def plot(page: Any, key: str, expression: str) -> Any:
+    """Evaluate an expression of `p`, the chart of that key."""
+    return page.evaluate(f"(p => {expression})(document.querySelector('.st-key-plot_{key} .js-plotly-plot'))")
+
+
+def test_deep_link_restores_everything_as_the_first_request(server, page, settled):
+    page.goto(f"{server}/?preset=memory-pressure&rate=2.5&seqs=48&at=saturated&{QUICK}")
+    settled()
+    assert page.get_by_text("What happens when answers grow").count() == 1
+    assert page.locator(".st-key-rate input[type=range]").get_attribute("aria-valuetext") == "2.5"
+    assert page.locator(".st-key-seqs input[type=range]").get_attribute("aria-valuetext") == "48"
+    assert page.get_by_role("radio", name="saturated").is_checked()
+    assert "rate=2.5" in page.url
+
+
+def test_no_request_leaves_the_host(server, page, settled):
+    outside: list[str] = []
+    own = (server, "data:", "blob:", server.replace("http", "ws"))
+    page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
+    page.goto(f"{server}/?{QUICK}")
+    settled()
+    page.goto(f"{server}/words")
+    settled(charts=0)
+    assert outside == []
+
+
+def test_zoom_and_hidden_traces_survive_a_knob(server, page, settled):
+    page.goto(f"{server}/?{QUICK}")
+    settled()
+    box = page.locator(".st-key-plot_throughput .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + 80, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 260, box["y"] + 150, steps=5)
+    page.mouse.up()
+    page.wait_for_function(
+        "document.querySelector('.st-key-plot_throughput .js-plotly-plot')._fullLayout.xaxis.autorange === false"
+    )
+    page.locator(".st-key-plot_memory .legendtoggle").first.click()
+    hidden = "p._fullData.filter(t => t.visible === 'legendonly').map(t => t.name)"
+    page.wait_for_function(
+        "document.querySelector('.st-key-plot_memory .js-plotly-plot')._fullData.some(t => t.visible === 'legendonly')"
+    )
+    span, names = plot(page, "throughput", "p._fullLayout.xaxis.range"), plot(page, "memory", hidden)
+    value = tile(page, "Output")
+    press(page, "rate", "ArrowRight")
+    page.wait_for_url("**rate=10*")
+    settled()
+    page.wait_for_function(
+        "v => !document.querySelector('[data-testid=stMetricValue]').innerText.startsWith(v)", arg=value
+    )
+    assert plot(page, "throughput", "p._fullLayout.xaxis.range") == span
+    assert plot(page, "memory", hidden) == names
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_pin_draws_a_grey_dashed_baseline_that_a_reload_keeps(server, page, settled):
+    page.goto(f"{server}/?{QUICK}")
+    settled()
+    page.get_by_role("button", name="Pin as baseline").click()
+    page.wait_for_url("**p1=*")
+    press(page, "rate", "ArrowLeft")
+    page.wait_for_url("**rate=6*")
+    settled()
+    page.reload()
+    settled()
+    lines = plot(page, "throughput", "p._fullData.map(t => [t.name, t.line.color, t.line.dash])")
+    assert ["pinned", "#8C8C8C", "dash"] in lines
+    assert page.get_by_role("button", name="Unpin").count() == 1
+
+
+def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):
+    page.goto(f"{server}/?rate=5&{QUICK}")
+    settled()
+    page.get_by_role("link", name="Words").first.click()
+    page.wait_for_url("**/words*")
+    settled(charts=0)
+    assert page.get_by_role("heading", name="What the words mean").count() == 1
+    page.go_back()
+    settled()
+    assert "rate=5" in page.url
+    assert page.locator(".st-key-rate input[type=range]").get_attribute("aria-valuetext") == "5"
+
+
+def test_share_link_names_the_version_and_stays_short(server, page, settled):
+    page.goto(f"{server}/?preset=reasoning&{QUICK}")
+    settled()
+    page.get_by_role("button", name="Share", exact=True).click()
+    link = page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").inner_text().strip()
+    query = parse_qs(urlsplit(link).query)
+    assert query == {"v": ["1"], "preset": ["reasoning"], "n": ["1000"]}
+    assert len(link) < 2000
+
+
+def test_load_curve_fills_in_and_says_so_while_incomplete(server, page, settled):
+    page.goto(f"{server}/?seed=7&{QUICK}")
+    settled()
+    page.wait_for_function(
+        "!document.querySelector('.st-key-plot_load .js-plotly-plot').textContent.includes('incomplete')",
+        timeout=60_000,
+    )
+    names = plot(page, "load", "p._fullData.map(t => [t.name, t.x.length])")
+    assert ["current", 13] in names
+    assert ["this run", 1] in names
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/?preset=memory-pressure&n=1000", "/words"])
+def test_axe_finds_no_violation(server, page, settled, axe, scheme, path):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(server + path)
+    settled(charts=4 if path.startswith("/?") else 0)
+    page.add_script_tag(path=axe)
+    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+    told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
+    assert told == [], json.dumps(told, indent=1)
