@@ -193,7 +193,7 @@ def walk_running(
         if live[s, DECODING]:
             count[DECODING_KV] += 1
         fill(before, tokens, live[s, STRAGGLER], False, rules.block_size, count)
-        if rules.prefix_caching:
+        if rules.prefix_caching and (needed > 0 or (before + tokens) % rules.block_size == 0):
             fill_blocks(s, before, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
         left -= tokens
         s = live[s, RUN_NEXT]

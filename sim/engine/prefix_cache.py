@@ -4,6 +4,7 @@ A full block has a key, the chain of all content up to its end. A key's blocks h
 which they were registered, so the first match is the oldest still registered. Source: golden README, section C.
 """
 
+import numpy as np
 from numba import njit
 
 from sim.engine.jit import JIT
@@ -17,7 +18,8 @@ from sim.engine.state import (
     HEAD_KNOWN_GOOD,
     HEAD_NEXT_KEY,
     HEAD_WATCH,
-    KEY,
+    KEY_HIGH,
+    KEY_LOW,
     KEY_NEXT,
     KEY_PREV,
     KEYED,
@@ -85,8 +87,10 @@ def next_key(key, i, block, block_size, first_segment, end_segment, segments):
 @njit(**JIT)
 def find(key, blocks, key_heads):
     """Oldest registered block with this key, or -1."""
+    low = np.int32(key)
+    high = np.int32(key >> 32)
     b = key_heads[key & (len(key_heads) - 1), 0]
-    while b >= 0 and blocks[b, KEY] != key:
+    while b >= 0 and (blocks[b, KEY_LOW] != low or blocks[b, KEY_HIGH] != high):
         b = blocks[b, KEY_NEXT]
     return b
 
@@ -98,7 +102,8 @@ def register(b, key, owner_seq, blocks, key_heads, count):
     Within a call the running order counts, in whatever order the members were visited.
     """
     blocks[b, KEYED] = 1
-    blocks[b, KEY] = key
+    blocks[b, KEY_LOW] = np.int32(key)
+    blocks[b, KEY_HIGH] = np.int32(key >> 32)
     blocks[b, STAMP] = count[CALL]
     blocks[b, OWNER_SEQ] = owner_seq
     chain = key & (len(key_heads) - 1)
@@ -123,7 +128,7 @@ def register(b, key, owner_seq, blocks, key_heads, count):
 @njit(**JIT)
 def unregister(b, blocks, key_heads, count):
     """The block's content is about to be overwritten."""
-    chain = blocks[b, KEY] & (len(key_heads) - 1)
+    chain = blocks[b, KEY_LOW] & (len(key_heads) - 1)
     before = blocks[b, KEY_PREV]
     after = blocks[b, KEY_NEXT]
     if before >= 0:
@@ -167,6 +172,7 @@ def share_block(b, typical, block_size, blocks, count):
         blocks[blocks[b, FREE_NEXT], FREE_PREV] = blocks[b, FREE_PREV]
         count[FREE] -= 1
         count[CACHED_IDLE] -= 1
+        forget_head_if_watched(blocks[b, WATCH], count)
         if typical:
             count[KV_TYPICAL] += block_size
         else:
@@ -178,7 +184,6 @@ def share_block(b, typical, block_size, blocks, count):
         count[STRAGGLER_BLOCKS] -= 1
     blocks[b, REFS] += 1
     blocks[b, TYPICAL_REFS] += typical
-    forget_head_if_watched(blocks[b, WATCH], count)
 
 
 @njit(**JIT)
@@ -194,12 +199,12 @@ def drop_block(b, typical, tokens, block_size, blocks, count):
             count[KV_STRAGGLER] -= tokens
             count[STRAGGLER_BLOCKS] -= 1
         count[UNFILLED] -= block_size - tokens
+        forget_head_if_watched(blocks[b, WATCH], count)
         free_block(b, blocks, count)
     elif was_typical and blocks[b, TYPICAL_REFS] == 0:
         count[KV_TYPICAL] -= tokens
         count[KV_STRAGGLER] += tokens
         count[STRAGGLER_BLOCKS] += 1
-    forget_head_if_watched(blocks[b, WATCH], count)
 
 
 @njit(**JIT)

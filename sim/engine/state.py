@@ -137,7 +137,20 @@ NUM_COUNT = 57
 NUM_REAL = 9
 
 # Columns of `blocks` (prefix caching), one row a block; row 0, vLLM's null block, closes the ring of free blocks.
-REFS, TYPICAL_REFS, KEYED, KEY, STAMP, OWNER_SEQ, WATCH, FREE_PREV, FREE_NEXT, KEY_PREV, KEY_NEXT = range(11)
+(
+    REFS,
+    TYPICAL_REFS,
+    KEYED,
+    KEY_LOW,  # a key is 64 bits
+    KEY_HIGH,
+    STAMP,
+    OWNER_SEQ,
+    WATCH,
+    FREE_PREV,
+    FREE_NEXT,
+    KEY_PREV,
+    KEY_NEXT,
+) = range(12)
 NUM_BLOCK_COLUMNS = 12
 
 NUM_BINS = 512
@@ -170,9 +183,9 @@ class State(NamedTuple):
     bins: Floats  # (NUM_BINS + 1, NUM_COLUMNS); the last row is what has not been put into a bin yet
     heap: Floats  # (n, 2) key, request: waiting queue of every order but FCFS
     thinking: Floats  # (users, 2) heap of the times at which closed-loop users ask again
-    blocks: Ints  # (usable + 1, NUM_BLOCK_COLUMNS) with prefix caching
+    blocks: np.ndarray  # (usable + 1, NUM_BLOCK_COLUMNS) int32 with prefix caching; small rows stay in the cache
     table: np.ndarray  # (max_num_seqs + 1, longest request in blocks) int32; last row: found for the queue's head
-    key_heads: Ints  # (power of two, 2) first and last block of a hash chain
+    key_heads: np.ndarray  # (power of two, 2) int32, first and last block of a hash chain
 
 
 class Tape(NamedTuple):
@@ -227,9 +240,9 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         bins=np.zeros((NUM_BINS + 1, NUM_COLUMNS)),
         heap=np.zeros((1 if rules.order == Order.FCFS else n, 2)),
         thinking=np.zeros((max(requests.users, 1), 2)),
-        blocks=np.zeros((block_rows, NUM_BLOCK_COLUMNS), np.int64),
+        blocks=np.zeros((block_rows, NUM_BLOCK_COLUMNS), np.int32),
         table=np.zeros((slots + 1, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1), np.int32),
-        key_heads=np.full((power_of_two(2 * block_rows), 2), -1, np.int64),
+        key_heads=np.full((power_of_two(2 * block_rows), 2), -1, np.int32),
     )
     fill_counters(rules, requests, inputs, state)
     return state
