@@ -43,7 +43,7 @@ def vllm_scenarios(draw: Any, max_requests: int = 12) -> Scenario:
     usable = -(-longest // block_size) + draw(st.sampled_from([0, 0, 1, 2, 5, 20, 200]))
     max_num_seqs = draw(st.integers(1, 10))
     chunked = draw(st.booleans())
-    budget = max_num_seqs + draw(st.integers(0, 40))
+    budget = max_num_seqs + draw(st.one_of(st.integers(0, 4), st.integers(0, 40)))
     if not chunked:
         budget = max(budget, longest)  # or a prompt could never be scheduled
     rules = Rules(
