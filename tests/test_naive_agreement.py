@@ -54,14 +54,14 @@ def test_engine_and_naive_agree_on_a_run_that_is_cut(scenario: Scenario, until_s
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000)
+@settings(max_examples=3000)
 @given(vllm_scenarios(max_requests=30))
 def test_engine_and_naive_vllm_agree_on_many_scenarios(scenario: Scenario) -> None:
     assert_agreement(scenario)
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=1500)
 @given(static_scenarios(max_requests=30))
 def test_engine_and_naive_static_batching_agree_on_many_scenarios(scenario: Scenario) -> None:
     assert_agreement(scenario)

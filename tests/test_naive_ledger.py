@@ -80,7 +80,7 @@ def test_ledgers_of_a_run_that_is_cut_agree_with_a_recount(scenario: Scenario, u
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=1500)
 @given(st.one_of(vllm_scenarios(max_requests=30), static_scenarios(max_requests=30)))
 def test_ledgers_agree_with_a_recount_on_many_scenarios(scenario: Scenario) -> None:
     assert_ledgers_agree(scenario)
