@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sim import __version__
+
 REFUSED = 2
 STOPPED = 130  # what shells report after Ctrl-C
 
@@ -70,6 +72,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """All commands and their options."""
     top = Parser(prog="longtail", description="What unknown output lengths do to an LLM server's speed and memory.")
+    top.add_argument("--version", action="version", version=f"longtail {__version__}")
     add_dashboard_options(top)
     commands = top.add_subparsers(
         title="commands", description="without one, the dashboard opens", metavar="COMMAND", parser_class=Parser

@@ -58,7 +58,8 @@ def is_free(host: str, port: int) -> bool:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             return False
-        raise UsageError(f"{host}:{port} cannot be served: {(error.strerror or str(error)).lower()}") from error
+        reason = (error.strerror or str(error)).split(" (")[0].lower()
+        raise UsageError(f"{host}:{port} cannot be served: {reason}") from error
     return True
 
 
