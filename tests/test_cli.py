@@ -71,6 +71,11 @@ def test_trace_scenario_without_its_trace_is_refused(scenario: str, capsys: pyte
     assert "trace" in refusal(capsys, "run", scenario, *REPLAY_TRACE[:2])
 
 
+def test_scenario_that_names_a_trace_is_refused_without_it(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    named = f'workload.trace_file={{"name": "week.csv", "sha256": "{"0" * 64}", "rows": 3}}'
+    assert "workload.trace_file is 'week.csv'" in refusal(capsys, "run", scenario, "--set", named)
+
+
 def test_missing_trace_is_refused(scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "gone.csv" in refusal(capsys, "run", scenario, *REPLAY_TRACE, str(tmp_path / "gone.csv"))
 
@@ -95,6 +100,12 @@ def test_output_in_a_missing_folder_is_refused_before_the_run(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "there is no folder" in refusal(capsys, "run", scenario, "--steps", str(tmp_path / "no" / "steps.csv"))
+
+
+def test_folder_as_output_is_refused_before_the_run(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "it is a folder" in refusal(capsys, "run", scenario, "--json", str(tmp_path))
 
 
 @pytest.mark.parametrize(

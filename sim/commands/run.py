@@ -4,19 +4,30 @@ import argparse
 import json
 from pathlib import Path
 
-from sim import Result, Scenario, ScenarioError, load_scenario, preset, preset_names, read_trace, simulate, with_values
+from sim import (
+    Result,
+    Scenario,
+    ScenarioError,
+    Trace,
+    load_scenario,
+    preset,
+    preset_names,
+    read_trace,
+    simulate,
+    with_values,
+)
 from sim.cli import UsageError
 from sim.commands.summary_text import as_text
 from sim.errors import closest
-from sim.progress import compile_kernels, progress_bar, say
+from sim.progress import compile_kernels, note, progress_bar, say
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Simulate, then write whatever was asked for."""
     for out in (arguments.json, arguments.requests, arguments.steps):
-        check_folder(out)  # not after the work
+        check_writable(out)  # not after the work
     scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
-    trace = read_trace(arguments.trace) if arguments.trace else None
+    scenario, trace = with_trace(scenario, arguments.trace)
     compile_kernels()
     with progress_bar("simulating") as show:
         result = simulate(scenario, trace, record_steps=arguments.steps is not None, on_progress=show)
@@ -24,10 +35,30 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_folder(out: str | Path | None) -> None:
-    """Refuse a file in a folder that does not exist."""
-    if out is not None and not Path(out).parent.is_dir():
+def check_writable(out: str | Path | None) -> None:
+    """Refuse a file that is a folder, or in a folder that does not exist."""
+    if out is None or out == "-":
+        return
+    if not Path(out).parent.is_dir():
         raise UsageError(f"{out} cannot be written: there is no folder {Path(out).parent}")
+    if Path(out).is_dir():
+        raise UsageError(f"{out} cannot be written: it is a folder")
+
+
+def with_trace(scenario: Scenario, path: Path | None) -> tuple[Scenario, Trace | None]:
+    """The trace in a file, and the scenario with a record of which one it is."""
+    named = scenario.workload.trace_file
+    if path is None:
+        if named is not None:
+            raise ScenarioError(f"workload.trace_file is '{named.name}'; the file is needed too, with --trace")
+        return scenario, None
+    trace = read_trace(path)
+    for sentence in trace.notes:
+        note(sentence)
+    if named is not None and named.sha256 != trace.sha256:
+        note(f"{trace.name} is not the trace that the scenario names ({named.name}): other content")
+    record = {"name": trace.name, "sha256": trace.sha256, "rows": len(trace)}
+    return with_values(scenario, {"workload.trace_file": record}), trace
 
 
 def find_scenario(name: str) -> Scenario:

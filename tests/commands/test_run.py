@@ -1,6 +1,7 @@
 """`longtail run`: what it prints and what it writes."""
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 
@@ -70,6 +71,21 @@ def test_trace_is_replayed_request_by_request(
     rows = list(csv.DictReader(out.open()))
     assert [int(row["output_tokens"]) for row in rows] == [10 + i for i in range(12)]
     assert [float(row["arrival_s"]) for row in rows] == [0.5 * i for i in range(12)]
+
+
+def test_summary_says_which_trace_it_was(scenario: str, trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", scenario, "--trace", trace, "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)["scenario"]["workload"]["trace_file"]
+    digest = hashlib.sha256(Path(trace).read_bytes()).hexdigest()
+    assert record == {"name": "trace.csv", "sha256": digest, "rows": 12}
+
+
+def test_scenario_of_another_trace_is_pointed_out(
+    scenario: str, trace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"name": "other.csv", "sha256": "0" * 64, "rows": 3}
+    assert main(["run", scenario, "--set", f"workload.trace_file={json.dumps(named)}", "--trace", trace]) == 0
+    assert "not the trace that the scenario names (other.csv)" in capsys.readouterr().err
 
 
 def test_preset_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
