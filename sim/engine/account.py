@@ -11,6 +11,7 @@ from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
+    BIN_END,
     CACHED_IDLE,
     CHUNK_CONTEXT,
     CHUNK_REDO,
@@ -18,6 +19,7 @@ from sim.engine.state import (
     CHUNK_TOKENS,
     CHUNK_USEFUL_S,
     CHUNKS_DONE,
+    CLOCK,
     DECODING_KV,
     FREE,
     HEAD,
@@ -38,7 +40,38 @@ from sim.engine.state import (
     STRAGGLER_BLOCKS,
     UNFILLED,
 )
-from sim.engine.time_bins import OPEN
+from sim.engine.time_bins import OPEN, flush, split
+
+
+@njit(**JIT)
+def account_for(end_s, tokens, token_s, fixed_s, kv_s, free_row, block_size, bins, count, real):
+    """Add the iteration that ends at `end_s` to both ledgers."""
+    start_s = real[CLOCK]
+    duration_s = end_s - start_s
+    if end_s > real[BIN_END]:
+        flush(bins, count)
+    add_memory(duration_s, free_row, block_size, bins, count)
+    if tokens > 0:
+        per_token_s = (token_s - fixed_s) / tokens
+        add_time(duration_s, fixed_s, per_token_s, kv_s, bins, count)
+        if count[CHUNK_TOKENS] > 0:
+            add_chunks(per_token_s, bins, count, real)
+    else:  # somebody waits for memory that nobody will free
+        bins[OPEN, Bin.STALLED] += duration_s
+    if end_s > real[BIN_END]:
+        split(start_s, end_s, bins, count, real)
+
+
+@njit(**JIT)
+def account_for_pause(end_s, block_size, bins, count, real):
+    """Nothing runs until `end_s`; who waits then waits for the batch to fill."""
+    duration_s = end_s - real[CLOCK]
+    if end_s > real[BIN_END]:
+        flush(bins, count)
+    add_memory(duration_s, Bin.WITHHELD_WAIT, block_size, bins, count)
+    bins[OPEN, Bin.IDLE if count[NUM_WAITING] == 0 else Bin.STALLED] += duration_s
+    if end_s > real[BIN_END]:
+        split(real[CLOCK], end_s, bins, count, real)
 
 
 @njit(**JIT)

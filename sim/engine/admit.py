@@ -6,6 +6,7 @@ Source: golden README, section 3 A (vLLM V1); schedulers.md 3.1 (static batching
 from numba import njit
 
 from sim.engine.head import head_needs, look_at_head, reserved_blocks
+from sim.engine.inputs import Batching
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import fill, fill_blocks
 from sim.engine.members import join
@@ -29,6 +30,7 @@ from sim.engine.state import (
     IS_STRAGGLER,
     KNOWN,
     NUM_FRESH,
+    NUM_PREEMPTED,
     NUM_RUNNING,
     NUM_WAITING,
     PAUSE_S,
@@ -40,6 +42,21 @@ from sim.engine.state import (
     SUM_HIT_BLOCKS,
 )
 from sim.engine.waiting import dequeue
+
+
+@njit(**JIT)
+def admit_waiting(
+    left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
+):
+    """Let the queue in, unless this call preempted somebody."""
+    if count[NUM_WAITING] == 0 or count[NUM_PREEMPTED] > 0 or count[NUM_RUNNING] >= rules.max_num_seqs:
+        return
+    if rules.batching == Batching.ITERATION:
+        admit_at_iteration(
+            left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
+        )
+    elif count[NUM_RUNNING] == 0:
+        admit_batch(rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real)
 
 
 @njit(**JIT)

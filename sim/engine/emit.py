@@ -4,12 +4,13 @@ from numba import njit
 
 from sim.engine.accounts import Status
 from sim.engine.arrivals import think
-from sim.engine.gaps import note_gap
+from sim.engine.gaps import note_gap, push_duration
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import release, release_blocks
 from sim.engine.members import leave, start_decoding, stop_decoding
 from sim.engine.segments import close_segment, open_segment
 from sim.engine.state import (
+    AGE,
     BASE,
     CALL,
     CHUNK,
@@ -30,6 +31,7 @@ from sim.engine.state import (
     LAST_TOKEN_S,
     MAX_ITL_S,
     MEMORY_TOKEN_S,
+    NUM_DECODING,
     NUM_DONE,
     NUM_FINISHED,
     NUM_FRESH,
@@ -49,9 +51,18 @@ from sim.engine.state import (
 
 
 @njit(**JIT)
-def end_chunks(
-    duration_s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_hist, count, real
-):
+def pass_time(duration_s, end_s, batch_delivery, gap_stack, gap_hist, count, real):
+    """The clock moves to the end of the iteration; decoding members waited that long for their token."""
+    real[CLOCK] = end_s
+    real[AGE] += count[CALL] * duration_s
+    if not batch_delivery:
+        push_duration(count[CALL], duration_s, gap_stack, count)
+        if count[NUM_DECODING] > 0:
+            note_gap(duration_s, count[NUM_DECODING], gap_hist, count, real)
+
+
+@njit(**JIT)
+def end_chunks(duration_s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_hist, count, real):
     """The call's prefill chunks are done: prompts that are complete bring a token and go on decoding."""
     still_partial = 0
     for k in range(count[NUM_PARTIAL] + count[NUM_FRESH]):
@@ -70,9 +81,7 @@ def end_chunks(
             slots[count[NUM_FINISHED], FINISHED] = s
             count[NUM_FINISHED] += 1
         else:
-            start_decoding(
-                s, computed, left, rules.block_size, rules.prefix_caching, live, calendar, phases, count
-            )
+            start_decoding(s, computed, left, rules.block_size, rules.prefix_caching, live, calendar, phases, count)
             open_segment(s, live, live_s, count, real)
     count[NUM_PARTIAL] = still_partial
     count[NUM_FRESH] = 0
@@ -140,9 +149,7 @@ def finish_members(
         computed = live[s, COMPUTED]
         if live[s, DECODING]:
             computed = live[s, BASE] + count[CALL]
-            close_segment(
-                s, count[CALL], asked[i, PROMPT_LEN], live, live_s, out_s, out_n, gap_stack, count, real
-            )
+            close_segment(s, count[CALL], asked[i, PROMPT_LEN], live, live_s, out_s, out_n, gap_stack, count, real)
             stop_decoding(s, computed, rules.prefix_caching, live, calendar, phases, count)
         if rules.hold:
             hold_until_batch_ends(s, computed, rules.block_size, live, count)

@@ -6,7 +6,7 @@ taken when blocks are short or the token budget may run out among prompts. Sourc
 
 from numba import njit
 
-from sim.engine.inputs import Order
+from sim.engine.inputs import Order, Reserve
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks
 from sim.engine.preempt import computed_before, preempt, victim
@@ -30,6 +30,91 @@ from sim.engine.state import (
     STRAGGLER,
     STRAGGLER_MEMBERS,
 )
+
+
+@njit(**JIT)
+def is_quiet(rules, phases, count):
+    """Whether all running members decode and find their blocks, and no block has a content to keep."""
+    if count[NUM_PARTIAL] > 0 or rules.prefix_caching:
+        return False
+    return rules.reserve != Reserve.CHUNK or phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
+
+
+@njit(**JIT)
+def grow_running(
+    limit,
+    rules,
+    asked,
+    segments,
+    live,
+    live_s,
+    slots,
+    calendar,
+    phases,
+    out_s,
+    out_n,
+    gap_stack,
+    heap,
+    blocks,
+    table,
+    key_heads,
+    count,
+    real,
+):
+    """Schedule the running members, preempting where blocks are short; the tokens left of the budget."""
+    if rules.reserve == Reserve.CHUNK:
+        victims_are_last = rules.order == Order.FCFS and not rules.prefix_caching
+        left = rules.max_num_batched_tokens - count[NUM_DECODING]
+        tokens, new = plan_chunks(left, limit, rules.block_size, slots, live, count)
+        is_short = phases[count[CALL_PHASE], MEMBERS] + new > count[FREE]
+        if tokens < 0 or (is_short and not victims_are_last):
+            return walk_running(
+                limit,
+                rules,
+                asked,
+                segments,
+                live,
+                live_s,
+                slots,
+                calendar,
+                phases,
+                out_s,
+                out_n,
+                gap_stack,
+                heap,
+                blocks,
+                table,
+                key_heads,
+                count,
+                real,
+            )
+        if is_short:
+            make_room(
+                limit,
+                rules,
+                asked,
+                live,
+                live_s,
+                slots,
+                calendar,
+                phases,
+                out_s,
+                out_n,
+                gap_stack,
+                heap,
+                blocks,
+                table,
+                count,
+                real,
+            )
+    else:
+        tokens = 0
+    grow_quietly(rules.block_size, rules.reserve != Reserve.CHUNK, phases, count)
+    if rules.prefix_caching:
+        age_blocks(count[CALL_PHASE], rules.block_size, asked, segments, live, phases, blocks, table, key_heads, count)
+    if count[NUM_PARTIAL] > 0:
+        grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, count)
+    return rules.max_num_batched_tokens - count[NUM_DECODING] - tokens
 
 
 @njit(**JIT)
@@ -83,16 +168,23 @@ def grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, c
 
 
 @njit(**JIT)
-def grow_cached(rules, asked, segments, live, phases, blocks, table, key_heads, count):
-    """Prefix caching: the blocks behind `grow_quietly`."""
-    age_blocks(
-        count[CALL_PHASE], rules.block_size, asked, segments, live, phases, blocks, table, key_heads, count
-    )
-
-
-@njit(**JIT)
 def make_room(
-    limit, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, heap, blocks, table, count, real
+    limit,
+    rules,
+    asked,
+    live,
+    live_s,
+    slots,
+    calendar,
+    phases,
+    out_s,
+    out_n,
+    gap_stack,
+    heap,
+    blocks,
+    table,
+    count,
+    real,
 ):
     """Preempt from the end of the running order until those that stay find their blocks.
 

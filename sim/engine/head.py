@@ -49,9 +49,7 @@ def find_prefix(i, block_size, asked, segments, blocks, table, key_heads, count)
     count[HEAD_NEXT_KEY] = NO_KEY
     found = len(table) - 1
     for j in range((count[HEAD_KNOWN] - 1) // block_size):
-        key = next_key(
-            count[HEAD_CHAIN], i, j, block_size, asked[i, FIRST_SEGMENT], asked[i, END_SEGMENT], segments
-        )
+        key = next_key(count[HEAD_CHAIN], i, j, block_size, asked[i, FIRST_SEGMENT], asked[i, END_SEGMENT], segments)
         b = find(key, blocks, key_heads)
         if b < 0:
             count[HEAD_NEXT_KEY] = key

@@ -9,24 +9,21 @@ from enum import IntEnum
 
 from numba import njit
 
-from sim.engine.account import add_chunks, add_memory, add_time, row_of_free_blocks
+from sim.engine.account import account_for, account_for_pause, row_of_free_blocks
 from sim.engine.accounts import Bin
-from sim.engine.admit import admit_at_iteration, admit_batch
+from sim.engine.admit import admit_waiting
 from sim.engine.arrivals import join_arrivals, next_arrival_s
 from sim.engine.chunks import clear_chunks, measure_chunks
-from sim.engine.emit import collect_due, end_chunks, finish_members, sort_by_admission
-from sim.engine.gaps import note_gap, push_duration
-from sim.engine.grow import grow_cached, grow_chunks, grow_quietly, make_room, plan_chunks, walk_running
+from sim.engine.emit import collect_due, end_chunks, finish_members, pass_time, sort_by_admission
+from sim.engine.grow import grow_quietly, grow_running, is_quiet
 from sim.engine.head import prefill_limit
-from sim.engine.inputs import Batching, Order, Reserve
+from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import JIT
 from sim.engine.record import has_room, record_end, record_finished, record_schedule
 from sim.engine.segments import close_segment, open_segment
 from sim.engine.state import (
-    AGE,
     ARRIVAL_S,
     ARRIVED,
-    BIN_END,
     CALL,
     CALL_PHASE,
     CHUNK_CONTEXT,
@@ -36,10 +33,8 @@ from sim.engine.state import (
     CLOCK,
     DECODING,
     DECODING_KV,
-    FREE,
     HELD_DONE_KV,
     ISSUED,
-    MEMBERS,
     NUM_DECODING,
     NUM_DONE,
     NUM_FINISHED,
@@ -59,7 +54,7 @@ from sim.engine.state import (
     SUM_STEPS,
     SUM_TOKENS,
 )
-from sim.engine.time_bins import OPEN, flush, split
+from sim.engine.time_bins import flush
 from sim.engine.waiting import head_of_queue
 
 
@@ -97,10 +92,9 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         key_heads,
     ) = state
     is_reserved = rules.reserve != Reserve.CHUNK
-    victims_are_last = rules.order == Order.FCFS and not rules.prefix_caching
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
-        while next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
+        if next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
             join_arrivals(users, rules, arrival_s, asked, thinking, out_s, out_n, heap, count, real)
         if count[NUM_RUNNING] == 0:
             if count[NUM_DONE] == len(asked):
@@ -109,7 +103,9 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             if resume_s > real[CLOCK] and real[CLOCK] < until_s:
                 if resume_s == math.inf and until_s == math.inf:
                     return Stop.STUCK
-                pause(min(resume_s, until_s), rules.block_size, bins, count, real)
+                resume_s = min(resume_s, until_s)
+                account_for_pause(resume_s, rules.block_size, bins, count, real)
+                real[CLOCK] = resume_s
                 continue
         if real[CLOCK] >= until_s:
             return Stop.TIME
@@ -119,35 +115,11 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         # schedule: running members first, then the queue
         count[NUM_PREEMPTED] = 0
         limit = prefill_limit(rules.long_prefill_token_threshold, rules.max_model_len, count)
-        left = rules.max_num_batched_tokens - count[NUM_DECODING]
-        chunk_tokens = 0
-        needed = phases[count[CALL_PHASE], MEMBERS]
-        if count[NUM_PARTIAL] > 0:
-            chunk_tokens, chunk_blocks = plan_chunks(left, limit, rules.block_size, slots, live, count)
-            needed += chunk_blocks
-        is_short = needed > count[FREE] and not is_reserved
-        if is_short and victims_are_last and chunk_tokens >= 0:
-            make_room(
-                limit,
-                rules,
-                asked,
-                live,
-                live_s,
-                slots,
-                calendar,
-                phases,
-                out_s,
-                out_n,
-                gap_stack,
-                heap,
-                blocks,
-                table,
-                count,
-                real,
-            )
-            is_short = False
-        if chunk_tokens < 0 or is_short:
-            left = walk_running(
+        if is_quiet(rules, phases, count):
+            grow_quietly(rules.block_size, is_reserved, phases, count)
+            left = rules.max_num_batched_tokens - count[NUM_DECODING]
+        else:
+            left = grow_running(
                 limit,
                 rules,
                 asked,
@@ -167,80 +139,45 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
                 count,
                 real,
             )
-        else:
-            left -= chunk_tokens
-            grow_quietly(rules.block_size, is_reserved, phases, count)
-            if rules.prefix_caching:
-                grow_cached(rules, asked, segments, live, phases, blocks, table, key_heads, count)
-            if count[NUM_PARTIAL] > 0:
-                grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, count)
-        if count[NUM_WAITING] > 0 and count[NUM_PREEMPTED] == 0 and count[NUM_RUNNING] < rules.max_num_seqs:
-            if rules.batching == Batching.ITERATION:
-                admit_at_iteration(
-                    left,
-                    limit,
-                    rules,
-                    asked,
-                    segments,
-                    live,
-                    slots,
-                    out_s,
-                    out_n,
-                    heap,
-                    blocks,
-                    table,
-                    key_heads,
-                    count,
-                    real,
-                )
-            elif count[NUM_RUNNING] == 0:
-                admit_batch(
-                    rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
-                )
+        if count[NUM_WAITING] > 0:
+            admit_waiting(
+                left,
+                limit,
+                rules,
+                asked,
+                segments,
+                live,
+                slots,
+                out_s,
+                out_n,
+                heap,
+                blocks,
+                table,
+                key_heads,
+                count,
+                real,
+            )
 
         # run the iteration
         clear_chunks(count, real)
-        has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
-        if has_chunks:
+        if count[NUM_PARTIAL] + count[NUM_FRESH] > 0:
             measure_chunks(kv_s, attention_s, live, slots, out_n, count, real)
-        if is_recording:
-            record_schedule(rules.block_size, tape, live, slots, count, real)
         tokens = count[NUM_DECODING] + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
         token_s = linear_time(tokens, linear_s, beyond_s)
         reading_s = kv_s * (count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
-        start_s = real[CLOCK]
-        end_s = start_s + (token_s + reading_s + attention_s * real[CHUNK_WORK])
-        duration_s = end_s - start_s
-
-        # both ledgers
+        end_s = real[CLOCK] + (token_s + reading_s + attention_s * real[CHUNK_WORK])
+        if is_recording:
+            record_schedule(rules.block_size, tape, live, slots, count, real)
         free_row = Bin.FREE_NO_DEMAND
         if count[NUM_WAITING] > 0:
             free_row = row_of_free_blocks(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
-        if end_s > real[BIN_END]:
-            flush(bins, count)
-        add_memory(duration_s, free_row, rules.block_size, bins, count)
-        if tokens > 0:
-            per_token_s = (token_s - linear_s[0]) / tokens
-            add_time(duration_s, linear_s[0], per_token_s, kv_s, bins, count)
-            if has_chunks:
-                add_chunks(per_token_s, bins, count, real)
-        else:  # somebody waits for memory that nobody will free
-            bins[OPEN, Bin.STALLED] += duration_s
-        if end_s > real[BIN_END]:
-            split(start_s, end_s, bins, count, real)
-        count[SUM_STEPS] += 1
-        count[SUM_TOKENS] += tokens
-        count[SUM_OUTPUT] += count[NUM_DECODING] + count[CHUNKS_DONE]
-        count[SUM_PADDING] += count[NUM_HELD_DONE]
+        account_for(end_s, tokens, token_s, linear_s[0], kv_s, free_row, rules.block_size, bins, count, real)
+        count_call(tokens, count)
 
-        # outputs
-        real[CLOCK] = end_s
-        real[AGE] += count[CALL] * duration_s
-        if not rules.batch_delivery:
-            push_duration(count[CALL], duration_s, gap_stack, count)
-            if count[NUM_DECODING] > 0:
-                note_gap(duration_s, count[NUM_DECODING], gap_hist, count, real)
-        if has_chunks:
+        # apply its outputs
+        duration_s = end_s - real[CLOCK]
+        pass_time(duration_s, end_s, rules.batch_delivery, gap_stack, gap_hist, count, real)
+        if count[NUM_PARTIAL] + count[NUM_FRESH] > 0:
             end_chunks(
                 duration_s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_hist, count, real
             )
@@ -278,6 +215,15 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
 
 
 @njit(**JIT)
+def count_call(tokens, count):
+    """Totals of the run."""
+    count[SUM_STEPS] += 1
+    count[SUM_TOKENS] += tokens
+    count[SUM_OUTPUT] += count[NUM_DECODING] + count[CHUNKS_DONE]
+    count[SUM_PADDING] += count[NUM_HELD_DONE]
+
+
+@njit(**JIT)
 def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
     """With an empty server: when the scheduler is called next."""
     now = real[CLOCK]
@@ -290,19 +236,6 @@ def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
         return now
     oldest = head_of_queue(rules.order, heap, count)
     return max(now, min(full_s, out_s[oldest, ARRIVAL_S] + rules.batch_wait_s))
-
-
-@njit(**JIT)
-def pause(end_s, block_size, bins, count, real):
-    """Nothing runs until `end_s`; who waits then waits for the batch to fill."""
-    duration_s = end_s - real[CLOCK]
-    if end_s > real[BIN_END]:
-        flush(bins, count)
-    add_memory(duration_s, Bin.WITHHELD_WAIT, block_size, bins, count)
-    bins[OPEN, Bin.IDLE if count[NUM_WAITING] == 0 else Bin.STALLED] += duration_s
-    if end_s > real[BIN_END]:
-        split(real[CLOCK], end_s, bins, count, real)
-    real[CLOCK] = end_s
 
 
 @njit(**JIT)

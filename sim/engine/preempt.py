@@ -46,7 +46,7 @@ def computed_before(s, live, count):
 
 @njit(**JIT)
 def victim(order, asked, live, out_s, count):
-    """Who gives way: the last admitted; by priority the largest (priority, arrival), the first such in running order."""
+    """Who gives way: the last admitted; by priority the largest (priority, arrival), the earliest of equals."""
     if order == Order.FCFS:
         return count[RUN_TAIL]
     chosen = count[RUN_HEAD]

@@ -36,16 +36,15 @@ from sim.engine.state import (
 )
 
 NO_KEY = 0  # key before the first block
+LOW_BITS = (1 << 31) - 1
 
 
 @njit(**JIT)
 def mix(key, value):
-    """Next value of a 64-bit hash chain (wraps around)."""
-    x = (key ^ (value * -7046029254386353131)) * -4658895280553007687
-    x ^= x >> 29
-    x *= -7723592293110705685
-    x ^= x >> 32
-    return x
+    """Next key of a chain: two polynomial hashes side by side, modulo primes below 2 ** 31 so nothing overflows."""
+    low = ((key & LOW_BITS) * 1_103_515_245 + value) % 2_147_483_647
+    high = ((key >> 31) * 1_664_525_007 + value) % 2_147_483_629
+    return (high << 31) | low
 
 
 @njit(**JIT)

@@ -123,7 +123,9 @@ def run(
 
 def plain_rules(rules: Rules) -> Rules:
     """Rules of one type each, so that the loop compiles once."""
-    return Rules(*(float(x) if name == "batch_wait_s" else int(x) for name, x in zip(Rules._fields, rules, strict=True)))
+    return Rules(
+        *(float(x) if name == "batch_wait_s" else int(x) for name, x in zip(Rules._fields, rules, strict=True))
+    )
 
 
 def with_more_room(tape: Tape) -> Tape:

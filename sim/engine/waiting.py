@@ -8,12 +8,18 @@ from sim.engine.state import HEAD_KNOWN_GOOD, NEXT_WAITING, NUM_WAITING, WAIT_HE
 
 
 @njit(**JIT)
+def comes_first(key, i, other_key, other):
+    """Order of a heap: by key, then by id."""
+    return key < other_key or (key == other_key and i < other)
+
+
+@njit(**JIT)
 def heap_push(heap, size, key, i):
     """Add (key, i) to a heap of `size` entries; the smallest (key, id) is at 0."""
     at = size
     while at > 0:
         up = (at - 1) >> 1
-        if heap[up, 0] < key or (heap[up, 0] == key and heap[up, 1] < i):
+        if comes_first(heap[up, 0], heap[up, 1], key, i):
             break
         heap[at, 0] = heap[up, 0]
         heap[at, 1] = heap[up, 1]
@@ -35,7 +41,9 @@ def heap_pop(heap, size):
         if down >= last:
             break
         right = down + 1
-        if right < last and (heap[right, 0] < heap[down, 0] or (heap[right, 0] == heap[down, 0] and heap[right, 1] < heap[down, 1])):
+        if right < last and (
+            heap[right, 0] < heap[down, 0] or (heap[right, 0] == heap[down, 0] and heap[right, 1] < heap[down, 1])
+        ):
             down = right
         if key < heap[down, 0] or (key == heap[down, 0] and i < heap[down, 1]):
             break
