@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sim.engine.jit import JIT
+from sim.engine.jit import ENTRY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ def hol_delay_s(arrival_s: Floats, first_scheduled_s: Floats, finish_s: Floats, 
     return waits
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def _cover_longest_first(instants, arrival, start, finish, output_len, longest_first, covered, next_open, waits):
     """Look up each wait in the time that longer requests cover, then add the request's own run.
 
@@ -69,7 +69,7 @@ def _cover_longest_first(instants, arrival, start, finish, output_len, longest_f
         first = end
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def _find(next_open, stretch):
     """Follow the links to the first open stretch, halving the path."""
     while next_open[stretch] != stretch:
@@ -78,7 +78,7 @@ def _find(next_open, stretch):
     return stretch
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def _add(tree, stretch, seconds):
     place = stretch + 1
     while place < len(tree):
@@ -86,7 +86,7 @@ def _add(tree, stretch, seconds):
         place += place & -place
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def _seconds_before(tree, stretch):
     """Seconds covered in all stretches before this one."""
     total = 0.0

@@ -16,7 +16,9 @@ import numpy as np
 
 # The only jit options in the project. `_nrt` switches off Numba's reference counts: kernels allocate nothing, and two
 # atomic operations for every array of every call made the loop three times slower.
-JIT = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+ENTRY = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+# Kernels that only kernels call need no way in from Python; leaving it out saves a quarter of the compile time.
+JIT = {**ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def sources_hash() -> str:

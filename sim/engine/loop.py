@@ -18,7 +18,7 @@ from sim.engine.emit import collect_due, end_chunks, finish_members, pass_time, 
 from sim.engine.grow import grow_quietly, grow_running, is_quiet
 from sim.engine.head import prefill_limit
 from sim.engine.inputs import Batching, Reserve
-from sim.engine.jit import JIT
+from sim.engine.jit import ENTRY, JIT
 from sim.engine.record import has_room, record_end, record_finished, record_schedule
 from sim.engine.segments import close_segment, open_segment
 from sim.engine.state import (
@@ -68,7 +68,7 @@ class Stop(IntEnum):
     STUCK = 4  # nothing runs, nobody can be admitted, nobody will arrive
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
     arrival_s, asked, segments, linear_s = inputs
@@ -247,7 +247,7 @@ def linear_time(tokens, linear_s, beyond_s):
     return linear_s[last] + (tokens - last) * beyond_s
 
 
-@njit(**JIT)
+@njit(**ENTRY)
 def settle(asked, live, live_s, out_s, out_n, gap_stack, bins, count, real):
     """Bring the records of members still running and the time bins up to the present clock."""
     flush(bins, count)

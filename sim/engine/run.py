@@ -15,6 +15,7 @@ from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
 
 CALLS_AT_ONCE = 100_000  # scheduler calls between two reports of progress, some 10 ms
 FIRST_RECORDED_ROWS = 1024
+FRUITLESS_ROUNDS = 10  # a million calls without a token or an arrival: preemptions that undo each other for ever
 
 
 class Outcome(NamedTuple):
@@ -95,14 +96,19 @@ def run(
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
     calls_left = max_calls
+    fruitless = 0
     while True:
         at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
-        before = state.count[st.SUM_STEPS]
+        before = state.count.copy()
         stop = Stop(advance(rules, inputs, *numbers, state, tape, float(until_s), at_once, bool(record_steps)))
         if calls_left is not None:
-            calls_left -= int(state.count[st.SUM_STEPS] - before)
+            calls_left -= int(state.count[st.SUM_STEPS] - before[st.SUM_STEPS])
         if on_progress is not None:
             on_progress(float(state.count[st.NUM_DONE]) / len(inputs.asked))
+        if stop == Stop.CALLS:
+            fruitless = 0 if is_fruitful(before, state.count) else fruitless + 1
+        if fruitless == FRUITLESS_ROUNDS and calls_left is None:
+            stop = Stop.STUCK
         if stop == Stop.FULL:
             tape = with_more_room(tape)
         elif stop in (Stop.DONE, Stop.TIME) or (stop == Stop.STUCK and calls_left is None) or calls_left == 0:
@@ -119,6 +125,11 @@ def run(
         state.real,
     )
     return run_of(rules, state, stop, tape if record_steps else None)
+
+
+def is_fruitful(before: Ints, after: Ints) -> bool:
+    """Whether a token came out or somebody arrived in between."""
+    return bool(after[st.SUM_OUTPUT] > before[st.SUM_OUTPUT] or after[st.ARRIVED] > before[st.ARRIVED])
 
 
 def plain_rules(rules: Rules) -> Rules:
