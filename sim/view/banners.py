@@ -31,8 +31,8 @@ def banners(summary: Summary, cost_band: Band) -> list[Banner]:
         found.append(
             Banner(
                 "unstable",
-                f"Unstable: the queue grows by {flags['waiting_growth']:,.0f} requests in the second half of the arrivals; "
-                "TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated.",
+                f"Unstable: the queue grows by {flags['waiting_growth']:,.0f} requests in the second half of the "
+                "arrivals; TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated.",
             )
         )
     if requests["rejected"]:

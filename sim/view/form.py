@@ -18,12 +18,12 @@ from sim.workload.lengths import tokens_at
 
 Texts = Mapping[str, str]
 
-FIELDS_OF_KIND = {
-    part.model_fields["kind"].default: part.model_fields
-    for union in (Arrivals, Lengths)
+UNIONS = {"workload.arrivals": Arrivals, "workload.types.0.prompt": Lengths, "workload.types.0.output": Lengths}
+FIELDS = {  # of each kind that may stand at a path
+    (path, part.model_fields["kind"].default): set(part.model_fields)
+    for path, union in UNIONS.items()
     for part in get_args(get_args(union)[0])
 }
-UNIONS = {"workload.arrivals", "workload.types.0.prompt", "workload.types.0.output"}
 ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
 ELSEWHERE |= {"speed": "1", "alpha": "1.5"}
 NO_DATASET = "azure_2023_conv"
@@ -72,7 +72,7 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
     if parent in UNIONS and parent != "workload.arrivals" and workload.trace_file is not None:
         return False  # lengths come from the file
     if parent in UNIONS and field != "kind":
-        return field in FIELDS_OF_KIND[_text_at(f"{parent}.kind", base, texts)]
+        return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
     if knob.system is not None and knob.system != _text_at("scheduler.system", base, texts):
         return False
     if field == "step_ms":

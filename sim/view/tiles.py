@@ -94,14 +94,16 @@ def _change(
     difference = value - pinned
     if abs(difference) <= 1e-9 * max(abs(value), abs(pinned), 1e-12):
         return "as pinned", "same"
-    shown = (
-        f"{difference / pinned:+.1%}".replace("%", " %")
-        if _is_ratio(pinned, quantity)
-        else _signed(difference * quantity.scale)
-    )
+    shown = relative_change(value, pinned) if _is_ratio(pinned, quantity) else _signed(difference * quantity.scale)
     if quantity.higher_is_better is None:
         return shown, "note"
     return shown, "better" if (difference > 0) == quantity.higher_is_better else "worse"
+
+
+def relative_change(value: float, pinned: float) -> str:
+    """A change in percent, or as a factor where percents would be hard to read."""
+    ratio = value / pinned
+    return f"x {short_number(ratio)}" if ratio >= 3 else f"{ratio - 1:+.1%}".replace("%", " %")
 
 
 def _is_ratio(pinned: float, quantity: Quantity) -> bool:

@@ -5,11 +5,12 @@ from typing import Any
 
 from sim.scenario import Scenario
 from sim.view.theme import short_number
-from sim.view.tiles import value_of
+from sim.view.tiles import relative_change, value_of
 
 Summary = Mapping[str, Any]
 
 NOTABLE = 0.05  # shares below this are not worth a clause
+FULL = 0.85
 
 
 def verdict(scenario: Scenario, summary: Summary, pinned: Summary | None = None) -> str:
@@ -52,8 +53,10 @@ def _standing(summary: Summary) -> str:
     share = summary["slo"]["attainment"]
     if summary["flags"]["unstable"]:
         return "Overloaded"
+    if summary["steady_state"] is None:  # all at once: the wait in the queue is no fault of the server
+        return "Saturated"
     if share is None:
-        return "Saturated" if summary["steady_state"] is None else "Stable"
+        return "Stable"
     if share >= 0.99:
         return f"Meets its limits ({_percent(share)} of requests)"
     return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({_percent(share)} of requests within)"
@@ -92,7 +95,11 @@ def _limiting(summary: Summary) -> str:
     if rows[row] >= NOTABLE:
         return reasons[row].format(_percent(rows[row]))
     used = rows["held_typical"] + rows["held_straggler"]
-    return f"nothing limits it, {_percent(used)} of KV memory is in use"
+    if used >= FULL:
+        return f"KV memory is full, {_percent(used)} of it in use"
+    if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE:
+        return f"it could take more: {_percent(used)} of KV memory is in use"
+    return f"{_percent(used)} of KV memory is in use"
 
 
 def _against(summary: Summary, pinned: Summary) -> str:
@@ -110,9 +117,10 @@ def _short_label(summary: Summary) -> str:
 
 
 def _change(now: float, before: float) -> str:
-    change = now / before - 1
-    return "unchanged" if abs(change) < 5e-4 else f"{change:+.1%}".replace("%", " %")
+    return "unchanged" if abs(now / before - 1) < 5e-4 else relative_change(now, before)
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %") if share >= 0.1 else f"{share:.1%}".replace("%", " %")
+    """Two digits, or three near the whole; 100 % only where nothing is missing."""
+    digits = 0 if 0.1 <= share < 0.99 or share == 1 else 1
+    return f"{min(share, 0.999) if share < 1 else 1:.{digits}%}".replace("%", " %")

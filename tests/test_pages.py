@@ -1,0 +1,278 @@
+"""The pages as scripts: what each knob changes and what it leaves alone, links, pins, files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sim.deployment import resolve
+from sim.keys import KEY_OF, KEYS, pack, to_query
+from sim.presets import preset, preset_names
+from sim.scenario import with_values
+from sim.view.knobs import KNOBS
+from sim.view.run_view import run_view
+from sim.view.tiles import tiles
+
+MAIN = str(Path(__file__).resolve().parents[1] / "pages" / "_main.py")
+QUICK = "300"  # requests: these tests are about the page
+
+
+def open_page(**query: str) -> AppTest:
+    """The dashboard at a link."""
+    app = AppTest.from_file(MAIN, default_timeout=120)
+    for key, text in {"n": QUICK, **query}.items():
+        app.query_params[key] = text
+    app.run()
+    assert not app.exception
+    return app
+
+
+def turn(app: AppTest, key: str, text: str) -> None:
+    """Move the knob of that key, whichever widget it is."""
+    for kind in ("select_slider", "selectbox", "button_group", "toggle"):
+        for widget in app.get(kind):
+            if widget.key == key:
+                widget.set_value(text == "true" if kind == "toggle" else text).run()
+                assert not app.exception
+                return
+    raise AssertionError(f"no widget has the key {key}")
+
+
+def numbers(app: AppTest) -> dict[str, Any]:
+    """Every number behind the page, by dotted name."""
+    asked = app.session_state.asked
+    assert asked.scenario is not None, asked.refusal
+    summary = run_view(asked.scenario, asked.trace).summary
+    del summary["scenario"]
+    found = dict(_flat(summary))
+    found["usable_blocks"] = resolve(asked.scenario).usable_blocks
+    return found
+
+
+def _flat(values: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+class Turn(NamedTuple):
+    """One knob: where to start, what to turn, what must change and what must not."""
+
+    key: str
+    text: str
+    changes: str
+    keeps: str
+    start: dict[str, str] = {}
+
+
+OUTPUT, PROMPT = "tokens.output", "tokens.prompt"
+TTFT, TPOT = "metrics.ttft_p90_s", "metrics.tpot_p50_s"
+RATE, CACHED = "metrics.output_tokens_per_s", "tokens.found_in_cache"
+BLOCKS, GOOD = "usable_blocks", "slo.good"
+STATIC = {"sched": "static", "seqs": "16"}
+TIGHT = {"preset": "memory-pressure", "blocks": "1500", "rate": "8"}
+FIRST_IS_URGENT = pack({"workload.types.0.priority": -1, "workload.types.1.priority": 1})
+
+TURNS = (
+    Turn("arr", "gamma", TTFT, OUTPUT),
+    Turn("rate", "20", TPOT, OUTPUT),
+    Turn("burst", "0.1", TTFT, OUTPUT, {"arr": "gamma"}),
+    Turn("conc", "128", RATE, OUTPUT, {"preset": "closed-loop"}),
+    Turn("think", "5", RATE, OUTPUT, {"preset": "closed-loop"}),
+    Turn("thinkdist", "exponential", RATE, OUTPUT, {"preset": "closed-loop", "think": "5"}),
+    Turn("n", "400", OUTPUT, BLOCKS),
+    Turn("output", "gamma", OUTPUT, PROMPT),
+    Turn("outputmean", "400", OUTPUT, PROMPT),
+    Turn("outputcv", "2", OUTPUT, PROMPT),
+    Turn("outputtok", "100", OUTPUT, PROMPT, {"output": "constant"}),
+    Turn("outputlow", "2", OUTPUT, PROMPT, {"output": "uniform"}),
+    Turn("outputhigh", "800", OUTPUT, PROMPT, {"output": "uniform"}),
+    Turn("outputmed", "100", OUTPUT, PROMPT, {"output": "lognormal_p90"}),
+    Turn("outputp90", "2000", OUTPUT, PROMPT, {"output": "lognormal_p90"}),
+    Turn("outputalpha", "1", OUTPUT, PROMPT, {"output": "pareto_tail"}),
+    Turn("outputdata", "azure_2023_code", OUTPUT, PROMPT, {"output": "empirical"}),
+    Turn("prompt", "gamma", PROMPT, OUTPUT),
+    Turn("promptmean", "400", PROMPT, OUTPUT),
+    Turn("promptcv", "2", PROMPT, OUTPUT),
+    Turn("prompttok", "100", PROMPT, OUTPUT, {"prompt": "constant"}),
+    Turn("promptlow", "2", PROMPT, OUTPUT, {"prompt": "uniform"}),
+    Turn("prompthigh", "800", PROMPT, OUTPUT, {"prompt": "uniform"}),
+    Turn("promptmed", "100", PROMPT, OUTPUT, {"prompt": "lognormal_p90"}),
+    Turn("promptp90", "5000", PROMPT, OUTPUT, {"prompt": "lognormal_p90"}),
+    Turn("promptalpha", "1", PROMPT, OUTPUT, {"prompt": "pareto_tail"}),
+    Turn("promptdata", "azure_2023_code", PROMPT, OUTPUT, {"prompt": "empirical"}),
+    Turn("cap", "64", OUTPUT, PROMPT),
+    Turn("corr", "0.8", "metrics.e2e_p90_s", PROMPT),
+    Turn("prefix", "256", CACHED, PROMPT, {"preset": "shared-prefix"}),
+    Turn("prefixes", "150", CACHED, PROMPT, {"preset": "shared-prefix"}),
+    Turn("sched", "static", TTFT, OUTPUT),
+    Turn("seqs", "8", TTFT, OUTPUT),
+    Turn("budget", "256", TTFT, OUTPUT),
+    Turn("cache", "false", CACHED, OUTPUT, {"preset": "shared-prefix"}),
+    Turn("chunk", "false", TTFT, OUTPUT, {"rate": "30"}),
+    Turn("longp", "256", TTFT, OUTPUT, {"rate": "30"}),
+    Turn("wm", "0.2", "metrics.preemptions", OUTPUT, TIGHT),
+    Turn("isl", "false", "metrics.preemptions", OUTPUT, TIGHT | {"budget": "512", "seqs": "256"}),
+    Turn("policy", "priority", TTFT, OUTPUT, {"preset": "long-prompts", "x": FIRST_IS_URGENT, "rate": "30"}),
+    Turn("hold", "false", "metrics.padding_waste_slot_steps", OUTPUT, STATIC),
+    Turn("deliver", "stream", TTFT, OUTPUT, STATIC),
+    Turn("reserve", "max_model_len", "memory_ledger.rows.reserved_unused", OUTPUT, STATIC),
+    Turn("bwait", "10", TTFT, OUTPUT, STATIC),
+    Turn("model", "Qwen3-14B", TPOT, OUTPUT),
+    Turn("gpu", "A100-80G-SXM", TPOT, OUTPUT),
+    Turn("tp", "2", TPOT, OUTPUT),
+    Turn("wdtype", "fp8", TPOT, OUTPUT),
+    Turn("kvdtype", "fp8", BLOCKS, OUTPUT),
+    Turn("mem", "0.5", BLOCKS, OUTPUT),
+    Turn("block", "64", "metrics.kv_fragmentation", OUTPUT),
+    Turn("maxlen", "2048", OUTPUT, PROMPT),
+    Turn("blocks", "1000", BLOCKS, PROMPT),
+    Turn("cost", "constant", TPOT, OUTPUT),
+    Turn("step", "20", TPOT, OUTPUT, {"cost": "constant"}),
+    Turn("ttft", "30", GOOD, TTFT),
+    Turn("tpot", "8", GOOD, TPOT),
+    Turn("e2e", "2000", GOOD, TPOT),
+    Turn("seed", "1", OUTPUT, BLOCKS),
+)
+
+
+@pytest.mark.parametrize("case", TURNS, ids=lambda case: case.key)
+def test_each_knob_changes_what_it_should_and_nothing_else(case: Turn) -> None:
+    app = open_page(**case.start)
+    before = numbers(app)
+    turn(app, case.key, case.text)
+    after = numbers(app)
+    assert after[case.changes] != before[case.changes]
+    assert after[case.keeps] == before[case.keeps]
+
+
+def test_every_knob_has_a_test_of_its_own() -> None:
+    needs_a_file = {"speed"}
+    assert {case.key for case in TURNS} | needs_a_file == {KEY_OF[knob.path] for knob in KNOBS}
+
+
+def test_every_knob_has_a_key_a_unit_or_name_and_a_help_of_a_sentence() -> None:
+    for knob in KNOBS:
+        assert knob.path in KEYS.values()
+        assert knob.help.rstrip().endswith(".")
+        assert len(knob.help) > 30
+
+
+@pytest.mark.parametrize("name", preset_names("explore"))
+def test_each_preset_opens_at_its_own_values(name: str) -> None:
+    app = AppTest.from_file(MAIN, default_timeout=120)
+    app.query_params["preset"] = name
+    app.run()
+    assert not app.exception
+    assert not app.error
+    assert app.session_state.asked.scenario == preset(name)
+
+
+def test_choosing_a_preset_moves_every_knob_there_and_back() -> None:
+    app = open_page(rate="20", seqs="8")
+    for name in ("memory-pressure", "textbook-straggler", "azure-chat", "chat"):
+        turn(app, "preset", name)
+        assert app.session_state.asked.scenario == preset(name)
+
+
+def test_tiles_show_the_run_of_the_knobs() -> None:
+    app = open_page(rate="5")
+    expected = tiles(
+        run_view(with_values(preset("chat"), {"workload.arrivals.rate_rps": 5, "workload.num_requests": 300})).summary
+    )
+    assert [metric.label for metric in app.metric] == [tile.label for tile in expected]
+    assert [metric.value.split(" ")[0] for metric in app.metric] == [tile.value for tile in expected]
+
+
+def test_saturated_lets_every_request_wait_from_the_start() -> None:
+    app = open_page()
+    asked = app.metric[0].value
+    turn(app, "at", "saturated")
+    assert app.title[0].value.startswith("Saturated")
+    assert app.metric[0].value != asked
+    assert "10 % and 90 %" in app.metric[0].help
+
+
+def test_a_pin_turns_the_tiles_into_differences() -> None:
+    app = open_page()
+    app.button(key="pin").click().run()
+    assert all(metric.delta in {"as pinned", "not comparable"} for metric in app.metric)
+    turn(app, "rate", "20")
+    deltas = {metric.label: metric.delta for metric in app.metric}
+    assert deltas["Output"].startswith(("+", "x "))
+    assert "against the pinned run" in app.title[0].value
+    app.button(key="unpin").click().run()
+    assert "against the pinned run" not in app.title[0].value
+
+
+def test_a_pin_in_a_link_is_run_again() -> None:
+    pinned = with_values(preset("memory-pressure"), {"workload.num_requests": 300})
+    app = open_page(p1=pack(to_query(pinned, "memory-pressure")))
+    assert app.session_state.asked.pinned == pinned
+    assert "against the pinned run" in app.title[0].value
+
+
+def test_a_pin_that_cannot_be_read_is_said_so() -> None:
+    app = open_page(p1="garbage")
+    assert any("The pinned run cannot be shown: p1 is 'garbage'" in warning.value for warning in app.warning)
+
+
+def test_a_value_out_of_range_is_refused_with_its_limit() -> None:
+    app = open_page(rate="-3")
+    assert [error.value for error in app.error] == ["workload.arrivals.rate_rps is -3; more than 0 is needed"]
+
+
+def test_a_value_that_is_no_number_falls_back_to_the_preset() -> None:
+    app = open_page(rate="fast", output="nonsense", cache="maybe")
+    assert app.session_state.asked.scenario == with_values(preset("chat"), {"workload.num_requests": 300})
+
+
+def test_a_model_that_does_not_fit_is_refused_with_the_numbers() -> None:
+    app = open_page(model="Llama-3.1-405B")
+    assert len(app.error) == 1
+    assert "GiB" in app.error[0].value
+
+
+def test_an_unstable_run_has_a_banner() -> None:
+    app = open_page(rate="100", n="1000")
+    assert any(warning.value.startswith("Unstable") for warning in app.warning)
+    assert app.title[0].value.startswith("Overloaded")
+
+
+def test_a_short_run_has_a_banner() -> None:
+    app = open_page(n="30")
+    assert any(warning.value.startswith("Too short") for warning in app.warning)
+
+
+def test_an_uncalibrated_cost_has_a_banner() -> None:
+    app = open_page(model="gpt-oss-20b", gpu="L40S")
+    assert any(warning.value.startswith("Uncalibrated") for warning in app.warning)
+
+
+def test_batch_delivery_shows_end_to_end_time_per_token_instead_of_tpot() -> None:
+    app = AppTest.from_file(MAIN, default_timeout=120)
+    app.query_params["preset"] = "textbook-straggler"
+    app.run()
+    assert [metric.label for metric in app.metric][3:5] == ["E2E/token p50", "E2E/token p99"]
+    verdict = app.title[0].value
+    assert "E2E per token (what the article calls TPOT) is 20 T" in verdict
+    assert "19.4 T on average" in verdict
+
+
+def test_knobs_survive_a_visit_to_another_page() -> None:
+    app = open_page()
+    turn(app, "rate", "5")
+    app.switch_page("words.py").run()
+    assert app.title[0].value == "What the words mean"
+    assert app.select_slider(key="rate").value == "5"
+
+
+def test_a_link_to_a_missing_trace_asks_for_the_file() -> None:
+    file = {"name": "hour.csv", "sha256": "0" * 64, "rows": 12}
+    app = open_page(x=pack({"workload.trace_file": file}), arr="trace")
+    assert len(app.error) == 1
+    assert "hour.csv (12 requests" in app.error[0].value
