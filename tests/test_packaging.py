@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import sim
 from sim import home
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +50,10 @@ def test_wheel_has_the_console_command(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     entry_points = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
     assert "longtail = sim.cli:main" in archive.read(entry_points).decode()
+
+
+def test_wheel_has_the_version_of_the_package(wheel: Path) -> None:
+    assert wheel.name.startswith(f"longtail-{sim.__version__}-")
 
 
 def test_home_is_the_checkout_in_a_checkout() -> None:

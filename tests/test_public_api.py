@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -44,8 +43,3 @@ def test_simulating_loads_no_page_and_no_plot() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout, found.stderr) == (0, "\n", "")
-
-
-def test_version_is_the_distributions() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert sim.__version__ == project["version"]
