@@ -6,6 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from sim.presets import preset
+from sim.scenario import load_scenario, with_values
+
 QUICK = "n=1000"  # short runs: these tests are about the page
 
 
@@ -114,6 +117,18 @@ def test_share_link_names_the_version_and_stays_short(server, page, settled):
     query = parse_qs(urlsplit(link).query)
     assert query == {"v": ["1"], "preset": ["reasoning"], "n": ["1000"]}
     assert len(link) < 2000
+
+
+def test_download_holds_the_scenario_on_screen(server, page, settled, tmp_path):
+    page.goto(f"{server}/?preset=reasoning&rate=3&{QUICK}")
+    settled()
+    page.get_by_text("Preset file", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download", exact=True).click()
+    file = tmp_path / "mine.json"
+    download.value.save_as(file)
+    edits = {"workload.arrivals.rate_rps": 3, "workload.num_requests": 1000}
+    assert load_scenario(file) == with_values(preset("reasoning"), edits)
 
 
 def test_load_curve_fills_in_and_says_so_while_incomplete(server, page, settled):
