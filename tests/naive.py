@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sim.engine.inputs import Batching, Requests, Rules, StepTime
+from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_arrivals import Arrivals
 from tests.naive_state import Chunk, Member, Scheduler, members_of
 from tests.naive_static import StaticScheduler
@@ -56,6 +57,7 @@ def simulate(
     requests: Requests,
     step_time: StepTime,
     *,
+    release: VllmRelease = NEWEST,
     until: float = math.inf,
     max_calls: float = math.inf,
     observe: Callable[[Moment], None] = lambda moment: None,
@@ -66,8 +68,8 @@ def simulate(
     """
     members = members_of(requests)
     arrivals = Arrivals(requests, members)
-    family = StaticScheduler if rules.batching == Batching.REQUEST else VllmScheduler
-    scheduler: Scheduler = family(rules, members)
+    is_static = rules.batching == Batching.REQUEST
+    scheduler: Scheduler = StaticScheduler(rules, members) if is_static else VllmScheduler(rules, members, release)
     calls: list[Call] = []
     token_times: list[list[float]] = [[] for _ in members]
     now = 0.0

@@ -1,11 +1,12 @@
 """KV blocks of the naive vLLM: one free queue, reference counts, keys that are whole texts.
 
-Source: golden README, sections 3.B and 3.C.
+Source: golden README, sections 3.B, 3.C and 4.
 """
 
 from collections.abc import Iterator
 
 from sim.engine.inputs import Rules
+from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_state import Member
 
 Key = int  # number of a text that ends with a full block
@@ -14,9 +15,10 @@ Key = int  # number of a text that ends with a full block
 class Blocks:
     """The pool. Blocks are 1, 2, 3, ...; block 0 is vLLM's null block and never handed out."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, release: VllmRelease = NEWEST) -> None:
         self.size = rules.block_size
         self.caching = bool(rules.prefix_caching)
+        self.all_to_back = release.freed_blocks_all_to_back
         self.free = list(range(1, rules.usable_blocks + 1))  # front is taken first
         self.references = [0] * (rules.usable_blocks + 1)
         self.key_of: dict[int, Key] = {}
@@ -66,13 +68,14 @@ class Blocks:
 
     def release(self, member: Member) -> None:
         """Drop the member's references, tail to head. Keyless blocks go to the front, keyed ones to the back."""
-        keyless: list[int] = []
-        keyed: list[int] = []
+        front: list[int] = []
+        back: list[int] = []
         for block in reversed(member.blocks):
             self.references[block] -= 1
             if self.references[block] == 0:
-                (keyed if block in self.key_of else keyless).append(block)
-        self.free = keyless + self.free + keyed
+                to_back = self.all_to_back or block in self.key_of
+                (back if to_back else front).append(block)
+        self.free = front + self.free + back
         member.blocks = []
 
     def _keys(self, member: Member, num_blocks: int) -> Iterator[Key]:

@@ -9,6 +9,7 @@ import numpy as np
 from sim.engine import Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
+from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive import Call, Moment, NaiveRun, simulate
 from tests.naive_state import Member
 
@@ -26,9 +27,9 @@ def run(
     requests: Requests,
     step_time: StepTime,
     *,
+    release: VllmRelease = NEWEST,
     until_s: float = math.inf,
     max_calls: int | None = None,
-    record_steps: bool = True,
 ) -> Any:
     """What `engine.run` is asked to return, from the naive simulator."""
     held = np.zeros(len(requests.prompt_len))
@@ -39,7 +40,7 @@ def run(
                 held[member.id] += member.computed * (moment.end - moment.start)
 
     most = math.inf if max_calls is None else max_calls
-    naive = simulate(rules, requests, step_time, until=until_s, max_calls=most, observe=add_memory)
+    naive = simulate(rules, requests, step_time, release=release, until=until_s, max_calls=most, observe=add_memory)
     return NaiveTables(outcome_of(naive, held), step_table(naive.calls), naive.duration)
 
 

@@ -1,6 +1,7 @@
-"""vLLM V1 0.33.0 over members. Source: golden README, section 3; the letters are its rules."""
+"""vLLM V1 over members. Source: golden README, section 3, whose rules the letters are; older releases: section 4."""
 
 from sim.engine.inputs import Order, Rules
+from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_blocks import Blocks
 from tests.naive_state import Applied, Chunk, Member
 
@@ -8,12 +9,13 @@ from tests.naive_state import Applied, Chunk, Member
 class VllmScheduler:
     """Waiting queue, running list and blocks of one engine."""
 
-    def __init__(self, rules: Rules, members: list[Member]) -> None:
+    def __init__(self, rules: Rules, members: list[Member], release: VllmRelease = NEWEST) -> None:
         self.rules = rules
+        self.release = release
         self.members = members
         self.waiting: list[Member] = []
         self.running: list[Member] = []
-        self.blocks = Blocks(rules)
+        self.blocks = Blocks(rules, release)
 
     def can_run(self, member: Member) -> bool:
         return member.prompt < self.rules.max_model_len
@@ -29,9 +31,10 @@ class VllmScheduler:
         return len(self.blocks.free)
 
     def chunk_cap(self) -> int | None:
-        """The long-prefill threshold, off for a request that is alone."""
+        """The long-prefill threshold; the newest releases switch it off for a request that is alone."""
         is_alone = len(self.running) + len(self.waiting) <= 1
-        return None if is_alone else self.rules.long_prefill_token_threshold or None
+        is_off = is_alone and not self.release.cap_applies_to_lone
+        return None if is_off else self.rules.long_prefill_token_threshold or None
 
     def schedule(self) -> tuple[list[Chunk], list[tuple[int, int]]]:
         self.budget = self.rules.max_num_batched_tokens
@@ -81,21 +84,25 @@ class VllmScheduler:
                 self.served[member] = tokens
                 self.budget -= tokens
                 index += 1
-            elif self.rules.order == Order.FCFS:
+            elif self.rules.order == Order.FCFS or self.release.priority_self_preempt_stops:
                 return
 
     def _admit_waiting(self) -> None:
         """Rule A: the head or nobody."""
+        skipped: list[Member] = []
         while self.budget > 0 and len(self.running) < self.rules.max_num_seqs and self.waiting:
             head = self.waiting[0]
             hits = self.blocks.lookup(head)
             computed = len(hits) * self.rules.block_size
             wanted = min(head.known - computed, self.cap or head.known)
             if not self.rules.chunked_prefill and wanted > self.budget:
-                return
+                if not self.release.oversized_prompt_skipped:
+                    break
+                skipped.append(self.waiting.pop(0))
+                continue
             tokens = min(wanted, self.budget)
             if not self._fits(head, hits, computed + tokens):
-                return
+                break
             self.waiting.pop(0)
             self.blocks.share(head, hits)
             self.blocks.grow(head, computed + tokens)
@@ -105,6 +112,7 @@ class VllmScheduler:
             self.running.append(head)
             self.served[head] = tokens
             self.budget -= tokens
+        self.waiting = skipped[::-1] + self.waiting
 
     def _wanted(self, member: Member, computed: int) -> int:
         wanted = member.known - computed

@@ -290,6 +290,9 @@ def test_requests_that_do_not_match_the_workload_are_refused(tmp_path: Path) -> 
         ("config", "enable_prefix_caching", 1, "config.enable_prefix_caching is 1; true or false is needed"),
         ("config", "watermark", 1.0, "config.watermark is 1.0; a share from 0 to below 1 is needed"),
         ("config", "max_num_batched_tokens", 1, "config.max_num_batched_tokens is 1; at least max_num_seqs"),
+        ("engine", "vllm", 33, 'engine.vllm is 33; a release such as "0.33.0" is needed'),
+        ("engine", "vllm", "main", "engine.vllm: vLLM release 'main' has no release number such as 0.33.0"),
+        ("engine", "vllm", "0.8.4", "engine.vllm: vLLM release '0.8.4' is older than the oldest known, 0.8.5"),
         ("clock", "mode", "wall", 'clock.mode is "wall"; allowed are step, time'),
         ("clock", "a_us", -1, "clock.a_us is -1; a whole number from 0 on is needed"),
     ],
@@ -298,6 +301,14 @@ def test_setting_out_of_range_is_refused(key: str, inner: str, value: Any, sente
     table = golden()
     table[key][inner] = value
     assert sentence in refused_table(table, tmp_path)
+
+
+@pytest.mark.parametrize("release", ["0.8.5", "0.9.2", "0.11.0"])
+def test_priority_is_refused_where_it_does_not_work(release: str, tmp_path: Path) -> None:
+    table = golden("priority_phantom")
+    table["engine"]["vllm"] = release
+    expected = f'config.policy is "priority"; vLLM {release} serves only "fcfs" reliably'
+    assert expected in refused_table(table, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """The engine and the naive simulator reproduce every recorded step of the real scheduler."""
 
+import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sim.golden import replay
+from sim.golden import GoldenError, replay, write_table
+from sim.vllm_releases import GROUPS
 from tests import naive_tables
 from tests.shared import SHARED, needs_shared
 
@@ -40,13 +43,51 @@ def test_the_public_goldens_are_all_there() -> None:
 
 
 RELEASES = SHARED / "goldens" / "vllm_releases"
+OLDER = json.loads((RELEASES / "INDEX.json").read_text()) if RELEASES.exists() else []
+Entry = dict[str, Any]
+
+
+def file_of(entry: Entry) -> str:
+    return str(entry["file"]).removesuffix(".json.gz")
+
+
+def made_by(release: str, path: Path, folder: Path) -> Path:
+    """The golden again, as if that release had made it."""
+    golden = json.loads(gzip.decompress(path.read_bytes()))
+    golden["engine"]["vllm"] = release
+    write_table(folder / path.name, golden)
+    return folder / path.name
+
+
+def test_engine_refuses_a_release_whose_rules_it_does_not_have(tmp_path: Path) -> None:
+    with pytest.raises(GoldenError, match=r"engine\.vllm is of the group of 0\.23\.0; the engine"):
+        replay(made_by("0.21.0", SHIPPED[0], tmp_path))
 
 
 @needs_shared
-def test_older_releases_depart_from_the_engine_where_they_depart_from_vllm_0_33_0() -> None:
-    entries = json.loads((RELEASES / "INDEX.json").read_text())
-    assert len(entries) == 35
-    for entry in entries:
-        difference = replay(RELEASES / entry["file"]).difference
-        assert difference is not None
-        assert f"(row {entry['first_row_unlike_0_33_0']})" in difference, entry["file"]
+@pytest.mark.parametrize("entry", OLDER, ids=file_of)
+def test_naive_simulator_reproduces_every_step_of_an_older_release(entry: Entry) -> None:
+    assert replay(RELEASES / entry["file"], naive_tables.run).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("entry", OLDER, ids=file_of)
+def test_older_release_departs_from_vllm_0_33_0_where_it_should(entry: Entry, tmp_path: Path) -> None:
+    path = made_by("0.33.0", RELEASES / entry["file"], tmp_path)
+    difference = replay(path, naive_tables.run).difference
+    assert difference is not None
+    assert f"(row {entry['first_row_unlike_0_33_0']})" in difference
+
+
+@needs_shared
+@pytest.mark.parametrize("entry", OLDER, ids=file_of)
+def test_next_newer_group_departs_where_the_file_shows_its_own_groups_change(entry: Entry, tmp_path: Path) -> None:
+    groups = [release.group for _, release in GROUPS]
+    newer = groups[groups.index(entry["release"]) - 1]
+    path = made_by(newer, RELEASES / entry["file"], tmp_path)
+    assert replay(path, naive_tables.run).identical != entry["unlike_next_newer_group"]
+
+
+@needs_shared
+def test_the_public_goldens_of_older_releases_are_all_there() -> None:
+    assert len(OLDER) == len(list(RELEASES.glob("*/*.json.gz"))) == 35

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim import engine
 from sim.golden import vllm, vllm_format
 from sim.golden.compare import first_difference
 from sim.golden.files import GoldenError, need_keys, read_golden, shown
@@ -13,15 +12,22 @@ Golden = dict[str, Any]
 Table = dict[str, Any]
 
 
+RunFunction = Callable[..., Any]
+
+
 class Format(NamedTuple):
-    """What it takes to replay one format of golden files."""
+    """What it takes to replay one format of golden files.
+
+    What a run function takes and returns is the format's own affair: see the module of its `own_table`.
+    """
 
     check: Callable[[Golden], None]  # raises GoldenError
-    own_table: Callable[[Golden, vllm.RunFunction], Table]  # the simulator's table for the golden's workload
+    own_table: Callable[[Golden, RunFunction], Table]  # the simulator's table for the golden's workload
     first_difference: Callable[[Golden, Table], str | None]
+    engine_run: RunFunction
 
 
-FORMATS = {vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference)}
+FORMATS = {vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference, vllm.engine_run)}
 
 
 class Replay(NamedTuple):
@@ -34,20 +40,21 @@ class Replay(NamedTuple):
     table: Table  # the simulator's own, in the golden's format
 
 
-def replay(path: Path | str, run: vllm.RunFunction = engine.run) -> Replay:
+def replay(path: Path | str, run: RunFunction | None = None) -> Replay:
     """Simulate the workload of a golden file and compare every step, every request and the totals.
 
     Parameters
     ----------
     path : path
         Golden file, gzip-compressed or plain JSON.
-    run : function
-        What simulates: the engine, or whatever else takes and returns the same.
+    run : function, optional
+        What simulates: the engine, or whatever else takes and returns the same for this format.
 
     Raises
     ------
     GoldenError
-        The file cannot be read, is cut short, is of an unknown format, or lacks a key or a column.
+        The file cannot be read, is cut short, is of an unknown format, lacks a key or a column, or asks
+        for rules that the engine does not have.
         The sentence starts with the file's name.
     """
     path = Path(path)
@@ -55,9 +62,9 @@ def replay(path: Path | str, run: vllm.RunFunction = engine.run) -> Replay:
         golden = read_golden(path)
         golden_format = _format_of(golden)
         golden_format.check(golden)
+        table = golden_format.own_table(golden, run or golden_format.engine_run)
     except GoldenError as error:
         raise GoldenError(f"{path.name}: {error}") from error
-    table = golden_format.own_table(golden, run)
     difference = golden_format.first_difference(golden, table)
     return Replay(golden["name"], difference is None, len(table["steps"]["rows"]), difference, table)
 

@@ -16,6 +16,7 @@ from sim.golden.files import (
     need_table,
     shown,
 )
+from sim.vllm_releases import PriorityPolicy, vllm_release
 
 KEYS = (
     "name", "about", "tags", "engine", "config", "clock", "workload", "detail", "steps", "requests", "status",
@@ -76,7 +77,9 @@ WORKLOAD_CELLS: dict[str, Callable[[Any], bool]] = {
 def check(golden: dict[str, Any]) -> None:
     """Refuse, with a `GoldenError`, a golden that could not be replayed or compared in full."""
     need_keys(golden, KEYS)
+    check_engine(golden["engine"])
     check_config(golden["config"])
+    check_policy(golden["config"]["policy"], golden["engine"]["vllm"])
     check_clock(golden["clock"])
     workload = need_table(golden, "workload", WORKLOAD_CELLS)
     check_workload(workload)
@@ -90,6 +93,17 @@ def check(golden: dict[str, Any]) -> None:
     if golden["summary"]["calls"] != len(steps):
         raise GoldenError(f"steps has {len(steps)} rows; summary.calls is {shown(golden['summary']['calls'])}")
     check_status(golden)
+
+
+def check_engine(made_by: Any) -> None:
+    """Refuse a recording whose release is not named or not known."""
+    need_keys(made_by, ("vllm",), "engine")
+    if not isinstance(made_by["vllm"], str):
+        raise GoldenError(f'engine.vllm is {shown(made_by["vllm"])}; a release such as "0.33.0" is needed')
+    try:
+        vllm_release(made_by["vllm"])
+    except ValueError as error:
+        raise GoldenError(f"engine.vllm: {error}") from error
 
 
 def check_config(config: Any) -> None:
@@ -110,6 +124,12 @@ def check_config(config: Any) -> None:
             f"config.max_num_batched_tokens is {config['max_num_batched_tokens']};"
             f" at least max_num_seqs, {config['max_num_seqs']}, is needed"
         )
+
+
+def check_policy(policy: str, release: str) -> None:
+    """Refuse a policy that the release does not have, or that does not work in it."""
+    if policy == "priority" and vllm_release(release).priority != PriorityPolicy.RELIABLE:
+        raise GoldenError(f'config.policy is "priority"; vLLM {release} serves only "fcfs" reliably')
 
 
 def check_clock(clock: Any) -> None:
