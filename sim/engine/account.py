@@ -6,10 +6,8 @@ Every row has a counter of its own; none is what the others leave over. Source: 
 from numba import njit
 
 from sim.engine.accounts import Bin
-from sim.engine.head import head_needs, look_at_head, prefill_limit, reserved_blocks
-from sim.engine.inputs import Batching, Reserve
+from sim.engine.inputs import Batching
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     BIN_END,
     CACHED_IDLE,
@@ -22,11 +20,9 @@ from sim.engine.state import (
     CLOCK,
     DECODING_KV,
     FREE,
-    HEAD,
-    HEAD_HIT,
+    HEAD_FIRST,
     HEAD_IDLE,
-    HEAD_KNOWN,
-    HEAD_KNOWN_GOOD,
+    HEAD_WHOLE,
     HELD_DONE_BLOCKS,
     HELD_DONE_KV,
     KV_STRAGGLER,
@@ -75,33 +71,22 @@ def account_for_pause(end_s, block_size, bins, count, real):
 
 
 @njit(**JIT)
-def row_of_free_blocks(rules, asked, segments, heap, out_n, blocks, table, key_heads, count):
-    """Why free blocks are not used although somebody waits: the first reason that applies to the queue's head."""
-    if rules.batching == Batching.REQUEST and count[NUM_RUNNING] > 0:
+def row_of_free_blocks(batching, keep_blocks, count):
+    """Why free blocks are not used although somebody waits: the first reason that applies to the queue's head.
+
+    The head's entries must hold.
+    """
+    if batching == Batching.REQUEST and count[NUM_RUNNING] > 0:
         return Bin.WITHHELD_BATCH
-    if not count[HEAD_KNOWN_GOOD]:
-        look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
-    physical, wanted = head_demand(rules, asked, count)
+    physical = count[HEAD_FIRST] + count[HEAD_IDLE]
     if count[NUM_PREEMPTED] > 0 or physical > count[FREE]:
         if physical <= count[FREE] + count[STRAGGLER_BLOCKS]:
             return Bin.WITHHELD_MEMORY_STRAGGLER
         return Bin.WITHHELD_MEMORY_OTHER
+    wanted = max(count[HEAD_FIRST], count[HEAD_WHOLE]) + count[HEAD_IDLE]
+    if count[NUM_RUNNING] > 0:
+        wanted += keep_blocks
     return Bin.WITHHELD_MARGIN if wanted > count[FREE] else Bin.WITHHELD_CAP
-
-
-@njit(**JIT)
-def head_demand(rules, asked, count):
-    """Blocks the head's next iteration would take from the free ones, and blocks the admission test wants there."""
-    known = count[HEAD_KNOWN]
-    if rules.reserve != Reserve.CHUNK:
-        return blocks_for(known, rules.block_size), reserved_blocks(count[HEAD], rules, asked)
-    limit = prefill_limit(rules.long_prefill_token_threshold, rules.max_model_len, count)
-    tokens = min(known - count[HEAD_HIT] * rules.block_size, limit)
-    if rules.chunked_prefill:
-        tokens = min(tokens, rules.max_num_batched_tokens)
-    physical, wanted = head_needs(tokens, rules, count)
-    keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
-    return physical + count[HEAD_IDLE], wanted + count[HEAD_IDLE] + keep
 
 
 @njit(**JIT)

@@ -5,10 +5,10 @@ Source: golden README, section 3 A (vLLM V1); schedulers.md 3.1 (static batching
 
 from numba import njit
 
-from sim.engine.head import head_needs, look_at_head, reserved_blocks
+from sim.engine.head import look_at_head
 from sim.engine.inputs import Batching
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import fill, fill_blocks
+from sim.engine.kv_memory import blocks_for, fill, fill_blocks
 from sim.engine.members import join
 from sim.engine.prefix_cache import share_block
 from sim.engine.state import (
@@ -26,11 +26,11 @@ from sim.engine.state import (
     HEAD_IDLE,
     HEAD_KNOWN,
     HEAD_KNOWN_GOOD,
+    HEAD_WHOLE,
     HELD_DONE,
     IS_STRAGGLER,
     KNOWN,
     NUM_FRESH,
-    NUM_PREEMPTED,
     NUM_RUNNING,
     NUM_WAITING,
     PAUSE_S,
@@ -48,9 +48,7 @@ from sim.engine.waiting import dequeue
 def admit_waiting(
     left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
 ):
-    """Let the queue in, unless this call preempted somebody."""
-    if count[NUM_WAITING] == 0 or count[NUM_PREEMPTED] > 0 or count[NUM_RUNNING] >= rules.max_num_seqs:
-        return
+    """Let the queue in."""
     if rules.batching == Batching.ITERATION:
         admit_at_iteration(
             left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
@@ -73,7 +71,9 @@ def admit_at_iteration(
             if not rules.chunked_prefill:
                 return
             tokens = left
-        _, wanted = head_needs(tokens, rules, count)
+        wanted = count[HEAD_WHOLE]
+        if not rules.reserve_full_isl:
+            wanted = blocks_for(computed + tokens, rules.block_size) - count[HEAD_HIT]
         keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
         if wanted > count[FREE] - count[HEAD_IDLE] - keep:
             return
@@ -91,7 +91,7 @@ def admit_batch(rules, asked, segments, live, slots, out_s, out_n, heap, blocks,
     while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < rules.max_num_seqs:
         if not count[HEAD_KNOWN_GOOD]:
             look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
-        reserved = reserved_blocks(count[HEAD], rules, asked)
+        reserved = count[HEAD_WHOLE]
         if reserved > count[FREE]:
             return
         known = count[HEAD_KNOWN]

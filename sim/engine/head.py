@@ -11,14 +11,17 @@ from sim.engine.state import (
     EMITTED,
     END_SEGMENT,
     FIRST_SEGMENT,
+    FREE,
     HEAD,
     HEAD_CHAIN,
+    HEAD_FIRST,
     HEAD_HIT,
     HEAD_IDLE,
     HEAD_KNOWN,
     HEAD_KNOWN_GOOD,
     HEAD_NEXT_KEY,
     HEAD_WATCH,
+    HEAD_WHOLE,
     NUM_RUNNING,
     NUM_WAITING,
     PROMPT_LEN,
@@ -40,6 +43,33 @@ def look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, 
     count[HEAD_KNOWN_GOOD] = 1
     if rules.prefix_caching:
         find_prefix(i, rules.block_size, asked, segments, blocks, table, key_heads, count)
+    work_out_needs(i, rules, asked, count)
+
+
+@njit(**JIT)
+def work_out_needs(i, rules, asked, count):
+    """Blocks for the head's next iteration, and those its admission test wants in any case."""
+    known = count[HEAD_KNOWN]
+    hit = count[HEAD_HIT]
+    if rules.reserve != Reserve.CHUNK:
+        count[HEAD_FIRST] = blocks_for(known, rules.block_size)
+        count[HEAD_WHOLE] = reserved_blocks(i, rules, asked)
+        return
+    reached = known
+    if rules.chunked_prefill:
+        reached = min(reached, hit * rules.block_size + rules.max_num_batched_tokens)
+    if rules.long_prefill_token_threshold > 0:
+        reached = min(reached, hit * rules.block_size + rules.long_prefill_token_threshold)
+    count[HEAD_FIRST] = blocks_for(reached, rules.block_size) - hit
+    count[HEAD_WHOLE] = blocks_for(min(known, rules.max_model_len), rules.block_size) - hit
+    if not rules.reserve_full_isl:
+        count[HEAD_WHOLE] = 0
+
+
+@njit(**JIT)
+def may_be_admitted(count):
+    """Whether it is worth trying: false when the head is known to want more than is free."""
+    return not count[HEAD_KNOWN_GOOD] or count[HEAD_WHOLE] <= count[FREE] - count[HEAD_IDLE]
 
 
 @njit(**JIT)
@@ -75,14 +105,3 @@ def reserved_blocks(i, rules, asked):
     if rules.reserve == Reserve.MAX_MODEL_LEN:
         return blocks_for(rules.max_model_len, rules.block_size)
     return blocks_for(asked[i, PROMPT_LEN] + asked[i, CAP], rules.block_size)
-
-
-@njit(**JIT)
-def head_needs(tokens, rules, count):
-    """(blocks for the first chunk, blocks the admission test asks for), without idle hits and watermark."""
-    hit = count[HEAD_HIT]
-    physical = blocks_for(hit * rules.block_size + tokens, rules.block_size) - hit
-    if not rules.reserve_full_isl:
-        return physical, physical
-    whole = blocks_for(min(count[HEAD_KNOWN], rules.max_model_len), rules.block_size) - hit
-    return physical, max(physical, whole)

@@ -16,7 +16,7 @@ from sim.engine.arrivals import join_arrivals, next_arrival_s
 from sim.engine.chunks import clear_chunks, measure_chunks
 from sim.engine.emit import collect_due, end_chunks, finish_members, pass_time, sort_by_admission
 from sim.engine.grow import grow_quietly, grow_running, is_quiet
-from sim.engine.head import prefill_limit
+from sim.engine.head import look_at_head, may_be_admitted, prefill_limit
 from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.record import has_room, record_end, record_finished, record_schedule
@@ -33,6 +33,7 @@ from sim.engine.state import (
     CLOCK,
     DECODING,
     DECODING_KV,
+    HEAD_KNOWN_GOOD,
     HELD_DONE_KV,
     ISSUED,
     NUM_DECODING,
@@ -139,7 +140,8 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
                 count,
                 real,
             )
-        if count[NUM_WAITING] > 0:
+        has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
+        if count[NUM_WAITING] > 0 and has_seat and may_be_admitted(count):
             admit_waiting(
                 left,
                 limit,
@@ -170,7 +172,9 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             record_schedule(rules.block_size, tape, live, slots, count, real)
         free_row = Bin.FREE_NO_DEMAND
         if count[NUM_WAITING] > 0:
-            free_row = row_of_free_blocks(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+            if not count[HEAD_KNOWN_GOOD]:
+                look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+            free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
         account_for(end_s, tokens, token_s, linear_s[0], kv_s, free_row, rules.block_size, bins, count, real)
         count_call(tokens, count)
 

@@ -70,11 +70,13 @@ NUM_OUT_N = 8
     NUM_WAITING,
     WAIT_HEAD,
     WAIT_TAIL,
-    HEAD_KNOWN_GOOD,  # 1 while the next seven hold for the head of the queue
+    HEAD_KNOWN_GOOD,  # 1 while the next nine hold for the head of the queue
     HEAD,  # request at the head
     HEAD_KNOWN,  # tokens of its prompt and answer so far
     HEAD_HIT,  # blocks found in the prefix cache
     HEAD_IDLE,  # ... of which nobody holds
+    HEAD_FIRST,  # blocks its next iteration would take if the pool were the only limit, idle hits not counted
+    HEAD_WHOLE,  # blocks its admission test wants whatever the budget: reservation or full prompt, else 0
     HEAD_CHAIN,  # key of the last block found
     HEAD_NEXT_KEY,  # key of the first block not found
     HEAD_WATCH,  # mark on the blocks found
@@ -119,8 +121,8 @@ NUM_OUT_N = 8
     SCHEDULED_RECORDED,
     PREEMPTED_RECORDED,
     FINISHED_RECORDED,
-) = range(57)
-NUM_COUNT = 57
+) = range(59)
+NUM_COUNT = 59
 
 # Entries of `real`.
 (
