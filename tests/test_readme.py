@@ -50,6 +50,12 @@ def test_commands_shown_are_commands_that_exist() -> None:
         parser().parse_args(words)
 
 
+def test_links_to_files_lead_somewhere() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", README) if "://" not in target]
+    assert targets
+    assert [target for target in targets if not (ROOT / target).is_file()] == []
+
+
 def file_map() -> str:
     """The README's table of files: every module with the first line of its docstring."""
     sources = [ROOT / "app.py", *sorted(ROOT.glob("pages/**/*.py")), *sorted(ROOT.glob("sim/**/*.py"))]
