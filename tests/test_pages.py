@@ -257,7 +257,10 @@ def test_batch_delivery_shows_end_to_end_time_per_token_instead_of_tpot() -> Non
     app = AppTest.from_file(MAIN, default_timeout=120)
     app.query_params["preset"] = "textbook-straggler"
     app.run()
-    assert [metric.label for metric in app.metric][3:5] == ["E2E/token p50", "E2E/token p99"]
+    assert [metric.label for metric in app.metric][3:5] == [
+        "E2E per token (batch delivery) p50",
+        "E2E per token (batch delivery) p99",
+    ]
     verdict = app.title[0].value
     assert "E2E per token (what the article calls TPOT) is 20 T" in verdict
     assert "19.4 T on average" in verdict

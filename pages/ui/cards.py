@@ -1,6 +1,6 @@
 """The cards of Explore: title, switch, curve; and the banners above them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
@@ -34,7 +34,7 @@ def banners(current: RunView, pin_problem: str) -> None:
 
 def throughput(current: RunView, pinned: RunView | None) -> None:
     """Tokens a second over time."""
-    with _card("throughput", "Throughput over time", tuple(RATES)) as which:
+    with _card("throughput", "Throughput over time", {which: which for which in RATES}) as which:
         quantity = RATES[which]
         figure = figures.throughput(current.over_time, quantity, pinned and pinned.over_time)
         live_plot(figure, "plot_throughput", alt.throughput(current, quantity))
@@ -42,7 +42,8 @@ def throughput(current: RunView, pinned: RunView | None) -> None:
 
 def distribution(current: RunView, pinned: RunView | None) -> None:
     """Latency distribution with its limit."""
-    with _card("latency", "Latency distribution", LATENCIES) as which:
+    names = {which: current.distributions[which].quantity.short for which in LATENCIES}
+    with _card("latency", "Latency distribution", names) as which:
         run = current.distributions[which]
         other = pinned.distributions[which] if pinned else None
         live_plot(figures.distribution(run, other), "plot_latency", alt.distribution(run))
@@ -91,8 +92,8 @@ def _draw_load(asked: Asked, current: RunView, job: Job, other: Job | None) -> N
 
 
 @contextmanager
-def _card(key: str, title: str, choices: Sequence[str] = ()) -> Iterator[str]:
-    """A bordered card; yields the choice of its switch."""
+def _card(key: str, title: str, choices: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A bordered card; yields the choice of its switch, whose choices map to what is written on them."""
     with st.container(border=True, key=f"card_{key}", gap=None):
         choice = ""
         with st.container(horizontal=True, vertical_alignment="center", key=f"cardhead_{key}"):
@@ -100,8 +101,9 @@ def _card(key: str, title: str, choices: Sequence[str] = ()) -> Iterator[str]:
             if choices:
                 choice = st.segmented_control(
                     title,
-                    choices,
-                    default=choices[0],
+                    tuple(choices),
+                    default=next(iter(choices)),
+                    format_func=choices.__getitem__,
                     required=True,
                     key=f"show_{key}",
                     label_visibility="collapsed",

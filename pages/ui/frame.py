@@ -9,7 +9,7 @@ from sim.errors import ScenarioError
 from sim.keys import EDITS, MIX, PRESET, from_query, unpack
 from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
-from sim.view.form import base_scenario, scenario_of
+from sim.view.form import base_scenario, resolved_text, scenario_of
 
 PIN = "p1"
 LOAD = "at"
@@ -26,11 +26,12 @@ def frame() -> Asked:
             st.text_input(key, key=key, bind="query-params", label_visibility="collapsed")
     _mix(preset(name))
     base, refusal = _base(name)
-    texts = knobs(base)
+    texts, note = knobs(base)
     scenario: Scenario | None = None
     if not refusal:
         try:
             scenario = scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts)
+            note.caption(resolved_text(scenario))
         except ScenarioError as error:
             refusal = str(error)
     files.trace_upload()
@@ -90,8 +91,8 @@ def _mix(scenario: Scenario) -> None:
             key=MIX,
             placeholder=shares,
             bind="query-params",
-            help="Shares of the preset's task types; leave one out to drop it. More of the long type: heavier tail, more KV "
-            "memory held. Their lengths are edited in the preset's file.",
+            help="Shares of the preset's task types; leave one out to drop it. More of the long type: heavier tail, "
+            "more KV memory held. Their lengths are edited in the preset's file.",
         )
 
 

@@ -1,6 +1,7 @@
 """Knobs as widgets: each bound to the address under the key of its field."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from sim.keys import KEY_OF
 from sim.scenario import Scenario
@@ -8,10 +9,10 @@ from sim.view.form import default_text, is_shown
 from sim.view.knobs import KNOBS, SECTIONS, Knob
 from sim.view.steps import with_stop
 
-LONGEST_ROW = 30  # characters of all options that still stand side by side
+LONGEST_ROW = 17  # characters of all options that still stand side by side
 
 
-def knobs(base: Scenario) -> dict[str, str]:
+def knobs(base: Scenario) -> tuple[dict[str, str], DeltaGenerator]:
     """Draw the knobs that have something to move.
 
     Parameters
@@ -23,7 +24,10 @@ def knobs(base: Scenario) -> dict[str, str]:
     -------
     dict
         Text of each knob shown, by its key.
+    DeltaGenerator
+        Below the server's knobs: room to say what they come to.
     """
+    note = st.empty()
     texts: dict[str, str] = {}
     for section in SECTIONS:
         if not any(is_shown(knob, base, texts) for knob in section.knobs):
@@ -32,7 +36,9 @@ def knobs(base: Scenario) -> dict[str, str]:
             for knob in section.knobs:
                 if is_shown(knob, base, texts):
                     texts[KEY_OF[knob.path]] = _widget(knob, KEY_OF[knob.path], default_text(knob, base))
-    return texts
+            if section.title == "Server":
+                note = st.empty()
+    return texts, note
 
 
 def reset(base: Scenario) -> None:

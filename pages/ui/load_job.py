@@ -8,7 +8,7 @@ import streamlit as st
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
-from sim.studies.load_curve import LoadPoint, loads, point
+from sim.studies.load_curve import LoadPoint, full_load, loads, point
 from sim.workload import Trace
 
 HEAD_START_S = 0.15  # the page's own run comes first
@@ -31,10 +31,11 @@ class Job:
             if self.stop.wait(HEAD_START_S):
                 return
             self.loads = loads(self.scenario, self.trace)
+            full = full_load(self.scenario, self.loads)
             for load in self.loads:
                 if self.stop.is_set():
                     return
-                self.points.append(point(self.scenario, load, self.trace))
+                self.points.append(point(self.scenario, load, self.trace, full_load=full))
         except ScenarioError as error:
             self.problem = str(error)
         except Exception as error:  # a dead worker would look like a slow one

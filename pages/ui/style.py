@@ -12,12 +12,14 @@ _CSS = """
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] {gap: .4rem;}
 [data-testid="stSidebarUserContent"] [data-testid="stHorizontalBlock"] {gap: .5rem;}
 [data-testid="stSidebar"] label p {font-size: .82rem;}
-.st-key-verdict h1 {font-size: 1.15rem; font-weight: 600; line-height: 1.3; padding: 0;}
+[data-testid="stHeading"] :is(h1, h2, h3) {font-size: 1.35rem; padding: .3rem 0;}
+.st-key-verdict [data-testid="stHeading"] h1 {font-size: 1.15rem; font-weight: 600; line-height: 1.3; padding: 0;}
 .st-key-verdict {flex: 1 1 0; min-width: 0;}
 .st-key-head {flex-wrap: nowrap; gap: .5rem; min-height: 3.1rem;}
 [data-testid="stMetric"] {padding: .35rem .5rem .3rem .6rem; min-height: 5.2rem;}
 [data-testid="stMetric"] > div {padding: 0;}
-[data-testid="stMetricLabel"] p {font-size: .8rem;}
+[data-testid="stMetricLabel"] p {font-size: .8rem; white-space: normal; line-height: 1.2;}
+[data-testid="stMetricLabel"] [data-testid="stMarkdownContainer"] {overflow: visible;}
 [data-testid="stMetricValue"] {font-size: 1.4rem; line-height: 1.25;}
 [data-testid="stMetricDelta"] {font-size: .76rem;}
 .st-key-banners {min-height: 1.75rem; justify-content: center;}

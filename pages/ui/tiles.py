@@ -8,13 +8,15 @@ from sim.view.run_view import RunView
 from sim.view.tiles import Tile
 from sim.view.tiles import tiles as tiles_of
 
+LONG = 20  # characters of a label that needs a wider tile
 Color = Literal["normal", "inverse", "off"]
 
 
 def tiles(current: RunView, pinned: RunView | None) -> None:
     """Draw one tile a number; always the same height."""
     shown = tiles_of(current.summary, pinned and pinned.summary)
-    for column, tile in zip(st.columns(len(shown), gap="xxsmall"), shown, strict=True):
+    widths = [1.6 if len(tile.label) > LONG else 1.0 for tile in shown]
+    for column, tile in zip(st.columns(widths, gap="xxsmall"), shown, strict=True):
         column.metric(
             tile.label,
             f"{tile.value} :small[{tile.unit}]" if tile.unit else tile.value,
@@ -23,6 +25,7 @@ def tiles(current: RunView, pinned: RunView | None) -> None:
             delta_arrow="auto" if tile.verdict in {"better", "worse"} else "off",
             help=tile.help,
             border=True,
+            height="stretch",
         )
 
 

@@ -1,6 +1,6 @@
 """Latency and throughput against load: one scenario at a row of loads, from light to beyond its capacity."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.saturated import plateau_tokens_per_s, saturated
+from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.summary import flags
 from sim.workload import Trace
 
@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 
 SHARES_OF_CAPACITY = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.87, 0.93, 0.97, 1.0, 1.05, 1.15, 1.3)
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 2048)
-MAX_REQUESTS = 10_000  # a point; P99 is steady by then
+FULL_USERS = 256
+MAX_REQUESTS, FEWEST_REQUESTS = 10_000, 2_000  # a point; P99 is steady by then
 
 
 class LoadPoint(NamedTuple):
@@ -73,6 +74,11 @@ def mean_rate_rps(trace: Trace) -> float:
     return len(trace) / last_s if last_s > 0 else 1.0
 
 
+def full_load(scenario: Scenario, every_load: Sequence[float]) -> float:
+    """From which load on a point has all requests."""
+    return float(FULL_USERS) if is_closed(scenario) else max(every_load, default=1.0)
+
+
 def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scenario:
     """The scenario at another load; requests, lengths and the order of gaps stay the same."""
     kind = scenario.workload.arrivals.kind
@@ -89,15 +95,30 @@ def loads(scenario: Scenario, trace: Trace | None = None) -> tuple[float, ...]:
     """Loads to run: users in powers of two, or shares of the rate that the server sustains when saturated."""
     if is_closed(scenario):
         return tuple(float(users) for users in USERS if users <= max(scenario.workload.num_requests, 1))
-    result = simulate(saturated(scenario), trace and trace.without_arrivals())
+    full = saturated(scenario)
+    result = simulate(full, replayed(full, trace))
     tokens_a_request = max(float(result.run.outcome.emitted.mean()), 1.0)
     capacity_rps = plateau_tokens_per_s(result) / tokens_a_request
     return tuple(float(f"{share * capacity_rps:.3g}") for share in SHARES_OF_CAPACITY if capacity_rps > 0)
 
 
-def point(scenario: Scenario, load: float, trace: Trace | None = None) -> LoadPoint:
-    """Run one load."""
-    return point_of(simulate(at_load(scenario, load, trace), trace), load)
+def point(scenario: Scenario, load: float, trace: Trace | None = None, *, full_load: float = 1.0) -> LoadPoint:
+    """Run one load.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    load : float
+        Requests/s, or users.
+    trace : Trace, optional
+    full_load : float
+        Below it the run has fewer requests in proportion, at least `FEWEST_REQUESTS`: every point then spans
+        about the same time and costs about the same.
+    """
+    requests = scenario.workload.num_requests
+    enough = min(requests, max(FEWEST_REQUESTS, round(requests * load / full_load)))
+    asked = with_values(at_load(scenario, load, trace), {"workload.num_requests": enough})
+    return point_of(simulate(asked, replayed(asked, trace)), load)
 
 
 def point_of(result: Result, load: float) -> LoadPoint:

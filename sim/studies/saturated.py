@@ -10,11 +10,19 @@ from sim.engine.accounts import Bin
 from sim.metrics import per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
+from sim.workload import Trace
 
 
 def saturated(scenario: Scenario) -> Scenario:
     """The scenario with every request waiting at time 0."""
     return with_values(scenario, {"workload.arrivals": {"kind": "all_at_once"}})
+
+
+def replayed(scenario: Scenario, trace: Trace | None) -> Trace | None:
+    """The trace as the scenario's arrivals want it: with its own arrivals, or its lengths alone."""
+    if trace is None or scenario.workload.arrivals.kind == "trace":
+        return trace
+    return trace.without_arrivals()
 
 
 def plateau_tokens_per_s(result: Result) -> float:

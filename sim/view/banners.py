@@ -66,4 +66,5 @@ def banners(summary: Summary, cost_band: Band) -> list[Banner]:
 
 def all_clear(summary: Summary, cost_band: Band) -> str:
     """What to know about a run that needs no warning: its size and how far its step times are to be trusted."""
-    return f"{summary['requests']['total']:,} requests, stable. Step time: {cost_band.text}."
+    stable = ", stable" if summary["flags"]["unstable"] is False else ""
+    return f"{summary['requests']['total']:,} requests{stable}. Trust in step times: {cost_band.text}."

@@ -17,10 +17,11 @@ from sim.view import theme
 from sim.view.curves import Distribution, Floats, OverTime
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, log_axis, short_number
+from sim.view.theme import axis, layout, log_axis, short_number, short_percent
 
 Run = TypeVar("Run", OverTime, Distribution, LoadCurve)
 Style = dict[str, Any]
+NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 
 
 def throughput(current: OverTime, quantity: Quantity, pinned: OverTime | None = None) -> go.Figure:
@@ -66,6 +67,8 @@ def distribution(current: Distribution, pinned: Distribution | None = None) -> g
             yaxis=axis("share of values at or below (%)", range=[-2, 103], tickvals=[0, 25, 50, 75, 100]),
         ),
     )
+    if not current.num_values:
+        figure.add_annotation(text=NO_VALUES, xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False)
     if current.limit is not None:
         _add_limit(figure, current.limit * scale, _limit_label(current))
     return figure
@@ -78,6 +81,7 @@ def memory(current: OverTime, pinned: OverTime | None = None) -> go.Figure:
             x=_short(current.time_s),
             y=_short(current.memory[row] * 100),
             name=style.label,
+            uid=row,
             stackgroup="memory",
             mode="lines",
             line={"width": 0},
@@ -164,8 +168,8 @@ def load(
             xaxis=log_axis(
                 f"{load_title}, log scale", *_positive_range([loads, [operating.load if operating else 0]]), anchor="y2"
             ),
-            yaxis=log_axis(f"p99 {quantity.unit}, log", *_positive_range(shown), domain=[0.56, 1]),
-            yaxis2=axis("tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
+            yaxis=log_axis(f"p99 {quantity.short} ({quantity.unit})", *_positive_range(shown), domain=[0.56, 1]),
+            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
             showlegend=pinned is not None,
         ),
     )
@@ -181,6 +185,9 @@ def load(
         )
     if operating:
         _add_operating_point(figure, operating, quantity)
+    if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
+        text = "P99 needs at least 100 requests"
+        figure.add_annotation(text=text, xref="paper", yref="paper", x=0.5, y=0.8, showarrow=False)
     if not is_complete:
         figure.add_annotation(
             text="incomplete: more points are being computed",
@@ -304,7 +311,7 @@ def _add_limit(figure: go.Figure, limit: float, label: str) -> None:
 def _limit_label(run: Distribution) -> str:
     assert run.limit is not None
     text = f"┊ SLO {short_number(run.limit * run.quantity.scale)} {run.quantity.unit}"
-    return text if run.attainment is None else f"{text}: {run.attainment:.1%} within"
+    return text if run.attainment is None else f"{text}: {short_percent(run.attainment)} within"
 
 
 def _load_traces(run: LoadCurve, quantity: Quantity, name: str, style: Style) -> list[go.Scatter]:
@@ -321,6 +328,7 @@ def _load_traces(run: LoadCurve, quantity: Quantity, name: str, style: Style) ->
             marker=marker,
             yaxis=yaxis,
             legendgroup=name,
+            uid=f"{yaxis} {name}",
             showlegend=yaxis == "y",
             hovertemplate=f"%{{y:,.4~g}} {unit}",
         )

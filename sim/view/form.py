@@ -9,6 +9,8 @@ from typing import Any, get_args
 import numpy as np
 
 from sim.arrivals_spec import Arrivals
+from sim.deployment import resolve
+from sim.errors import ScenarioError
 from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value_text
 from sim.lengths_spec import Lengths
 from sim.scenario import Scenario
@@ -125,3 +127,17 @@ def _at(scenario: Scenario, path: str) -> Any:
 def _split(path: str) -> tuple[str, str]:
     parent, _, field = path.rpartition(".")
     return parent, field
+
+
+def resolved_text(scenario: Scenario) -> str:
+    """What the server knobs come to, with every default filled in; why it cannot run, where it cannot."""
+    try:
+        found = resolve(scenario)
+    except ScenarioError as error:
+        return str(error)
+    return (
+        f"Comes to {found.usable_blocks:,} KV blocks ({found.kv_tokens:,} tokens), "
+        f"max_num_seqs {found.max_num_seqs:,}, max_num_batched_tokens {found.max_num_batched_tokens:,}, "
+        f"max_model_len {found.max_model_len:,}; weights "
+        f"{found.weight_gib:.3g} GiB a GPU."
+    )

@@ -19,7 +19,7 @@ class Quantity(NamedTuple):
 
     @property
     def short(self) -> str:
-        """Label for a tile."""
+        """Label where there is little room."""
         return self.short_label or self.label
 
     @property
@@ -66,8 +66,6 @@ OUTPUT_RATE = Quantity(
     "Output tokens produced / (last finish - first arrival). Prompt tokens and tokens computed again after a "
     "preemption do not count.",
     True,
-    1.0,
-    "Output",
 )
 INPUT_RATE = Quantity(
     "input_tokens_per_s",
@@ -87,8 +85,6 @@ SATURATED_RATE = Quantity(
     "Output tokens/s with all requests waiting from the start, between 10 % and 90 % of the output: without filling up "
     "and running empty.",
     True,
-    1.0,
-    "Output",
 )
 KV_USE = Quantity(
     "kv_util",
@@ -113,8 +109,6 @@ GOODPUT = Quantity(
     "req/s",
     "Requests that meet all limits / duration (rate form). Set limits under Targets.",
     True,
-    1.0,
-    "Goodput",
 )
 QUANTITIES = (
     OUTPUT_RATE, SATURATED_RATE, INPUT_RATE, TOTAL_RATE, TTFT, TPOT, ITL, NORM_LATENCY, KV_USE, PREEMPTIONS, GOODPUT

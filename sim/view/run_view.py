@@ -7,7 +7,7 @@ from sim.result import Result
 from sim.scenario import Scenario
 from sim.simulate import simulate
 from sim.studies.load_curve import LoadPoint, load_of, point_of
-from sim.studies.saturated import plateau_tokens_per_s, saturated
+from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.view.curves import Distribution, OverTime, distributions, over_time
 from sim.workload import Trace
 
@@ -42,13 +42,6 @@ def run_view(scenario: Scenario, trace: Trace | None = None, *, is_saturated: bo
     asked = saturated(scenario) if is_saturated else scenario
     result = simulate(asked, replayed(asked, trace))
     return view_of(result, trace, is_saturated=is_saturated)
-
-
-def replayed(scenario: Scenario, trace: Trace | None) -> Trace | None:
-    """The trace as the scenario's arrivals want it: with its own arrivals, or its lengths alone."""
-    if trace is None or scenario.workload.arrivals.kind == "trace":
-        return trace
-    return trace.without_arrivals()
 
 
 def view_of(result: Result, trace: Trace | None = None, *, is_saturated: bool = False) -> RunView:

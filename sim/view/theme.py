@@ -104,6 +104,12 @@ def log_axis(title: str, low: float, high: float, **more: Any) -> dict[str, Any]
     return axis(title, **(base | more))
 
 
+def short_percent(share: float) -> str:
+    """A share in percent, two digits or three near the whole; 100 % only where nothing is missing."""
+    digits = 0 if 0.1 <= share < 0.99 or share in (0, 1) else 1
+    return f"{share if share == 1 else min(share, 0.999):.{digits}%}".replace("%", " %")
+
+
 def short_number(value: float) -> str:
     """Three significant digits without an exponent; thousands as k."""
     if value >= 10_000:

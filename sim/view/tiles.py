@@ -14,10 +14,11 @@ from sim.view.quantity import (
     TTFT,
     Quantity,
 )
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_percent
 
 Summary = Mapping[str, Any]
 UNDEFINED = "-"
+SAME = 5e-4  # relative; a smaller change would show as 0.0 %
 
 
 class Tile(NamedTuple):
@@ -49,17 +50,17 @@ def tiles(summary: Summary, pinned: Summary | None = None) -> list[Tile]:
     """
     per_token = TPOT if summary["metrics"]["tpot_label"] == TPOT.label else NORM_LATENCY
     rate = SATURATED_RATE if "plateau_tokens_per_s" in summary else OUTPUT_RATE
-    plan: list[tuple[str, Quantity, str, str]] = [
-        ("output", rate, "", f"{short_number(summary['metrics']['requests_per_s'] or 0)} requests/s"),
-        ("ttft_p50", TTFT, "p50", _count(summary, "ttft")),
-        ("ttft_p99", TTFT, "p99", _limit(summary, "ttft_s", TTFT)),
-        ("tpot_p50", per_token, "p50", _count(summary, "tpot")),
-        ("tpot_p99", per_token, "p99", _limit(summary, "tpot_s", per_token)),
-        ("kv_use", KV_USE, "", _held_by_stragglers(summary)),
-        ("preemptions", PREEMPTIONS, "", f"{summary['metrics']['preempted_requests']:,} requests"),
-        ("goodput", GOODPUT, "", _attainment(summary)),
-    ]
-    return [_tile(key, quantity, quantile, note, summary, pinned) for key, quantity, quantile, note in plan]
+    plan = (
+        ("output", "Output", rate, f"{short_number(summary['metrics']['requests_per_s'] or 0)} requests/s"),
+        ("ttft_p50", "TTFT p50", TTFT, _count(summary, "ttft")),
+        ("ttft_p99", "TTFT p99", TTFT, _limit(summary, "ttft_s", TTFT)),
+        ("tpot_p50", f"{per_token.label} p50", per_token, _count(summary, "tpot")),
+        ("tpot_p99", f"{per_token.label} p99", per_token, _limit(summary, "tpot_s", per_token)),
+        ("kv_use", "KV use", KV_USE, _held_by_stragglers(summary)),
+        ("preemptions", "Preemptions", PREEMPTIONS, f"{summary['metrics']['preempted_requests']:,} requests"),
+        ("goodput", "Goodput", GOODPUT, _attainment(summary)),
+    )
+    return [_tile(key, label, quantity, note, summary, pinned) for key, label, quantity, note in plan]
 
 
 def value_of(key: str, summary: Summary) -> float | None:
@@ -73,11 +74,10 @@ def value_of(key: str, summary: Summary) -> float | None:
     return _number(metrics[names.get(key, f"{key}_s")])
 
 
-def _tile(key: str, quantity: Quantity, quantile: str, note: str, summary: Summary, pinned: Summary | None) -> Tile:
+def _tile(key: str, label: str, quantity: Quantity, note: str, summary: Summary, pinned: Summary | None) -> Tile:
     value = value_of(key, summary)
-    label = quantity.short + (f" {quantile}" if quantile else "")
     shown, unit = (UNDEFINED, "") if value is None else (short_number(value * quantity.scale), quantity.unit)
-    if value is None and quantile == "p99":
+    if value is None and key.endswith("p99"):
         note = "needs 100 values"
     if pinned is None:
         return Tile(key, label, shown, unit, note, "note", quantity.definition)
@@ -92,7 +92,7 @@ def _change(
     if value is None or pinned is None:
         return "not comparable", "note"
     difference = value - pinned
-    if abs(difference) <= 1e-9 * max(abs(value), abs(pinned), 1e-12):
+    if abs(difference) < SAME * max(abs(value), abs(pinned)) or difference == 0:
         return "as pinned", "same"
     shown = relative_change(value, pinned) if _is_ratio(pinned, quantity) else _signed(difference * quantity.scale)
     if quantity.higher_is_better is None:
@@ -130,9 +130,9 @@ def _limit(summary: Summary, name: str, quantity: Quantity) -> str:
 
 def _held_by_stragglers(summary: Summary) -> str:
     share = summary["metrics"]["straggler_share"]
-    return "" if share is None else f"{share:.0%} stragglers".replace("%", " %")
+    return "" if share is None else f"{short_percent(share)} stragglers"
 
 
 def _attainment(summary: Summary) -> str:
     share = summary["slo"]["attainment"]
-    return "no limits set" if share is None else f"{share:.1%} in limits".replace("%", " %")
+    return "no limits set" if share is None else f"{short_percent(share)} in limits"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.scenario import Scenario
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_percent
 from sim.view.tiles import relative_change, value_of
 
 Summary = Mapping[str, Any]
@@ -58,8 +58,8 @@ def _standing(summary: Summary) -> str:
     if share is None:
         return "Stable"
     if share >= 0.99:
-        return f"Meets its limits ({_percent(share)} of requests)"
-    return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({_percent(share)} of requests within)"
+        return f"Meets its limits ({short_percent(share)} of requests)"
+    return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({short_percent(share)} of requests within)"
 
 
 def _numbers(summary: Summary) -> str:
@@ -79,8 +79,8 @@ def _limiting(summary: Summary) -> str:
     recompute = time["rows"]["recompute"] / (time["duration"] or 1.0)
     if preempted >= NOTABLE:
         return (
-            f"KV memory runs out: {_percent(preempted)} of requests are preempted and {_percent(recompute)} of the "
-            "time goes into computing tokens again"
+            f"KV memory runs out: {short_percent(preempted)} of requests are preempted and "
+            f"{short_percent(recompute)} of the time goes into computing tokens again"
         )
     reasons = {
         "withheld_cap": "limits (max_num_seqs, token budget) keep {} of KV memory empty while requests wait",
@@ -93,23 +93,23 @@ def _limiting(summary: Summary) -> str:
     }
     row = max(reasons, key=lambda name: rows[name])
     if rows[row] >= NOTABLE:
-        return reasons[row].format(_percent(rows[row]))
+        return reasons[row].format(short_percent(rows[row]))
     used = rows["held_typical"] + rows["held_straggler"]
     if used >= FULL:
-        return f"KV memory is full, {_percent(used)} of it in use"
+        return f"KV memory is full, {short_percent(used)} of it in use"
     if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE:
-        return f"it could take more: {_percent(used)} of KV memory is in use"
-    return f"{_percent(used)} of KV memory is in use"
+        return f"it could take more: {short_percent(used)} of KV memory is in use"
+    return f"{short_percent(used)} of KV memory is in use"
 
 
 def _against(summary: Summary, pinned: Summary) -> str:
     """Throughput and tail latency against the pinned run."""
     changes = [
-        f"{_change(now, before)} {words}"
+        f"{words} {_change(now, before)}"
         for key, words in (("output", "output"), ("tpot_p99", f"p99 {_short_label(summary)}"))
         if (now := value_of(key, summary)) is not None and (before := value_of(key, pinned))
     ]
-    return f"against the pinned run {' and '.join(changes)}" if changes else "the pinned run is not comparable"
+    return f"against the pinned run {', '.join(changes)}" if changes else "the pinned run is not comparable"
 
 
 def _short_label(summary: Summary) -> str:
@@ -118,9 +118,3 @@ def _short_label(summary: Summary) -> str:
 
 def _change(now: float, before: float) -> str:
     return "unchanged" if abs(now / before - 1) < 5e-4 else relative_change(now, before)
-
-
-def _percent(share: float) -> str:
-    """Two digits, or three near the whole; 100 % only where nothing is missing."""
-    digits = 0 if 0.1 <= share < 0.99 or share == 1 else 1
-    return f"{min(share, 0.999) if share < 1 else 1:.{digits}%}".replace("%", " %")

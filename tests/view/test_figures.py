@@ -1,0 +1,130 @@
+"""Figures: what is drawn, with which line, on axes that name unit and stand still."""
+
+import numpy as np
+import pytest
+
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.load_curve import LoadPoint, curve
+from sim.view import figures, theme
+from sim.view.quantity import OUTPUT_RATE, TPOT
+from sim.view.run_view import run_view
+
+
+@pytest.fixture(scope="module")
+def current():
+    return run_view(with_values(preset("memory-pressure"), {"workload.num_requests": 400}))
+
+
+@pytest.fixture(scope="module")
+def pinned():
+    return run_view(
+        with_values(preset("memory-pressure"), {"workload.num_requests": 400, "scheduler.max_num_seqs": 16})
+    )
+
+
+def points(*loads: float) -> list[LoadPoint]:
+    return [LoadPoint(load, 0.01 * load, 100 * load, load > 3) for load in loads]
+
+
+def test_the_pinned_run_is_grey_and_dashed_and_lies_below(current, pinned):
+    figure = figures.throughput(current.over_time, OUTPUT_RATE, pinned.over_time)
+    assert [line.name for line in figure.data] == ["pinned", "current"]
+    assert (figure.data[0].line.color, figure.data[0].line.dash) == (theme.GREY, "dash")
+    assert (figure.data[1].line.color, figure.data[1].line.dash) == (theme.BLUE, None)
+
+
+def test_axes_name_what_and_unit(current):
+    figure = figures.throughput(current.over_time, OUTPUT_RATE)
+    assert figure.layout.yaxis.title.text == "Output rate (tokens/s)"
+    assert figure.layout.xaxis.title.text == "time since first arrival (s)"
+
+
+def test_a_figure_keeps_its_kind_when_numbers_change(current, pinned):
+    kinds = {figures.distribution(run.distributions["TPOT"]).layout.uirevision for run in (current, pinned)}
+    assert len(kinds) == 1
+    assert figures.distribution(current.distributions["TTFT"]).layout.uirevision not in kinds
+
+
+def test_each_trace_has_a_name_of_its_own_that_survives_others(current, pinned):
+    for figure in (
+        figures.memory(current.over_time, pinned.over_time),
+        figures.throughput(current.over_time, OUTPUT_RATE),
+    ):
+        uids = [trace.uid for trace in figure.data]
+        assert None not in uids
+        assert len(set(uids)) == len(uids)
+
+
+def test_the_limit_is_a_line_at_its_value_and_a_label_with_the_attainment(current):
+    run = current.distributions["TPOT"]
+    figure = figures.distribution(run)
+    line = figure.layout.shapes[0]
+    assert line.x0 == line.x1 == pytest.approx(run.limit * 1e3)
+    assert "SLO 60 ms" in figure.layout.annotations[0].text
+    low, high = figure.layout.xaxis.range
+    assert low <= np.log10(run.limit * 1e3) <= high
+
+
+def test_memory_stacks_every_row_that_can_be_seen(current):
+    areas = [trace for trace in figures.memory(current.over_time).data if trace.stackgroup]
+    total = np.sum([np.asarray(area.y, float) for area in areas], axis=0)
+    assert total == pytest.approx(np.full(len(total), 100.0), abs=0.5)
+    assert {"stragglers", "typical answers"} <= {area.name for area in areas}
+
+
+def test_an_incomplete_load_curve_says_so():
+    def texts(is_complete: bool) -> list[str]:
+        figure = figures.load(curve(points(1, 2)), TPOT, "rate", (1, 2, 4), None, is_complete=is_complete)
+        return [note.text for note in figure.layout.annotations]
+
+    assert any("incomplete" in text for text in texts(False))
+    assert not any("incomplete" in text for text in texts(True))
+
+
+def test_the_load_axis_stands_still_while_points_come_in():
+    few, all_points = (
+        figures.load(curve(points(*loads)), TPOT, "rate", (1, 2, 4), None, is_complete=False)
+        for loads in ((1,), (1, 2, 4))
+    )
+    assert few.layout.xaxis.range == all_points.layout.xaxis.range
+
+
+def test_the_operating_point_stands_at_its_load_in_both_panels():
+    here = LoadPoint(2.5, 0.03, 260.0, False)
+    figure = figures.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), here, is_complete=True)
+    marks = [trace for trace in figure.data if trace.name == "this run"]
+    assert [(mark.x[0], mark.y[0]) for mark in marks] == [(2.5, 30.0), (2.5, 260.0)]
+
+
+def test_points_whose_queue_grew_are_hollow():
+    figure = figures.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), None, is_complete=True)
+    assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
+
+
+def test_figures_stand_with_no_values_at_all():
+    empty = run_view(with_values(preset("textbook-straggler"), {"workload.num_requests": 1})).distributions["ITL"]
+    assert figures.distribution(empty).layout.annotations[0].text == figures.NO_VALUES
+    assert figures.load(curve([]), TPOT, "rate", (), None, is_complete=False).layout.xaxis.range is not None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [(10, 200, ["10", "20", "50", "100", "200"]), (1, 10_000, ["1", "10", "100", "1,000", "10k"])],
+)
+def test_log_axes_are_labelled_with_whole_numbers(low, high, labels):
+    assert theme.log_axis("x", low, high)["ticktext"] == labels
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.012345, "0.0123"), (31, "31"), (2338.4, "2,338"), (12_345, "12.3k"), (2_000_000, "2,000k")]
+)
+def test_numbers_have_three_digits_and_no_exponent(value, text):
+    assert theme.short_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(1, "100 %"), (0.99996, "99.9 %"), (0.954, "95 %"), (0.0432, "4.3 %"), (0, "0 %")]
+)
+def test_only_the_whole_is_a_hundred_percent(share, text):
+    assert theme.short_percent(share) == text

@@ -1,0 +1,105 @@
+"""Knobs to scenario and back."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sim.errors import ScenarioError
+from sim.keys import KEY_OF, pack
+from sim.presets import preset, preset_names
+from sim.view.form import base_scenario, default_text, is_shown, scenario_of
+from sim.view.knobs import KNOBS
+from sim.view.steps import even, powers_of_two, preferred, with_stop
+from sim.workload.lengths import tokens_at
+
+
+def texts_of(base, **turned: str) -> dict[str, str]:
+    """Texts of all knobs shown, where somebody has turned some of them."""
+    texts: dict[str, str] = {}
+    for knob in KNOBS:
+        if is_shown(knob, base, texts):
+            key = KEY_OF[knob.path]
+            texts[key] = turned.get(key, default_text(knob, base))
+    return texts
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_knobs_that_nobody_turned_give_the_preset(name):
+    base = base_scenario(name)
+    assert base == preset(name)
+    assert scenario_of(name, "", "", texts_of(base)) == base
+
+
+@pytest.mark.parametrize("kind", ["poisson", "gamma", "deterministic", "all_at_once", "closed_loop"])
+@pytest.mark.parametrize("name", ["chat", "closed-loop", "azure-chat"])
+def test_every_kind_of_arrivals_can_be_chosen_from_every_other(name, kind):
+    texts = texts_of(base_scenario(name), arr=kind)
+    assert scenario_of(name, "", "", texts).workload.arrivals.kind == kind
+
+
+@pytest.mark.parametrize(
+    "kind", ["constant", "uniform", "lognormal", "lognormal_p90", "gamma", "geometric", "pareto_tail", "empirical"]
+)
+@pytest.mark.parametrize("name", ["chat", "closed-loop", "azure-chat", "heavy-tail"])
+def test_every_kind_of_lengths_can_be_chosen_from_every_other(name, kind):
+    texts = texts_of(base_scenario(name), output=kind, prompt=kind)
+    task = scenario_of(name, "", "", texts).workload.types[0]
+    assert (task.output.kind, task.prompt.kind) == (kind, kind)
+
+
+def test_another_kind_of_lengths_starts_near_the_old_mean():
+    u = (np.arange(10_000) + 0.5) / 10_000
+    old = tokens_at(preset("azure-chat").workload.types[0].output, "output", u).mean()
+    texts = texts_of(base_scenario("azure-chat"), output="gamma")
+    new = tokens_at(scenario_of("azure-chat", "", "", texts).workload.types[0].output, "output", u).mean()
+    assert new == pytest.approx(old, rel=0.02)
+
+
+def test_a_mix_hides_the_knobs_of_a_single_type():
+    shown = texts_of(base_scenario("textbook-straggler"))
+    assert "output" not in shown
+    assert "seqs" in shown
+
+
+def test_knobs_that_the_scheduler_does_not_read_are_hidden():
+    assert "cache" in texts_of(base_scenario("chat"))
+    static = texts_of(base_scenario("chat"), sched="static")
+    assert "cache" not in static
+    assert "hold" in static
+
+
+def test_packed_edits_move_the_base():
+    base = base_scenario("chat", edits=pack({"scheduler.max_num_seqs": 77}))
+    assert texts_of(base)["seqs"] == "77"
+
+
+def test_an_unknown_version_of_a_link_is_refused():
+    with pytest.raises(ScenarioError, match="v is '9'"):
+        base_scenario("chat", version="9")
+
+
+def test_stops_are_round_numbers_a_tenth_of_a_decade_apart():
+    stops = [float(stop) for stop in preferred(1, 100)]
+    assert (stops[0], stops[-1], len(stops)) == (1, 100, 21)
+    assert all(b / a < 1.4 for a, b in pairwise(stops))
+
+
+def test_whole_stops_are_whole():
+    assert preferred(1, 3, whole=True) == ("1", "2", "3")
+
+
+def test_powers_of_two_come_with_half_way_stops():
+    assert powers_of_two(4, 24) == ("4", "6", "8", "12", "16", "24")
+
+
+def test_even_stops_have_no_rounding_dust():
+    assert even(0.1, 0.4, 0.1) == ("0.1", "0.2", "0.3", "0.4")
+
+
+def test_a_value_between_stops_becomes_one():
+    assert with_stop(("none", "1", "2", "10"), "3.37", None, "none", "word") == ["none", "1", "2", "3.37", "10"]
+
+
+def test_a_stop_spelled_otherwise_is_not_doubled():
+    assert with_stop(("1", "2"), "2.0") == ["1", "2"]

@@ -1,0 +1,108 @@
+"""Tiles, verdict and banners: the right words for the right numbers."""
+
+import pytest
+
+from sim.cost import Band
+from sim.presets import preset, preset_names
+from sim.scenario import with_values
+from sim.view.banners import banners
+from sim.view.run_view import run_view
+from sim.view.tiles import tiles
+from sim.view.verdict import verdict
+
+CALIBRATED = Band(10.0, "measured", True)
+
+
+def view(name: str, *, is_saturated: bool = False, **edits):
+    paths = {"rate": "workload.arrivals.rate_rps", "n": "workload.num_requests", "seqs": "scheduler.max_num_seqs"}
+    return run_view(
+        with_values(preset(name), {paths[key]: value for key, value in edits.items()}), is_saturated=is_saturated
+    )
+
+
+def said(run, pinned=None) -> str:
+    return verdict(run.scenario, run.summary, pinned and pinned.summary)
+
+
+@pytest.mark.parametrize("name", preset_names("explore"))
+def test_every_verdict_is_one_sentence(name):
+    sentence = said(run_view(preset(name)))
+    assert sentence.endswith(".")
+    assert ". " not in sentence
+    assert "nan" not in sentence
+    assert "None" not in sentence
+
+
+def test_the_textbook_straggler_is_told_in_steps():
+    sentence = said(view("textbook-straggler"))
+    assert "E2E per token (what the article calls TPOT) is 20 T" in sentence
+    assert "19.4 T on average" in sentence
+
+
+def test_an_overload_is_called_one():
+    assert said(view("chat", rate=200.0)).startswith("Overloaded")
+
+
+def test_a_saturated_run_is_not_blamed_for_its_queue():
+    assert said(view("chat", is_saturated=True)).startswith("Saturated")
+
+
+def test_a_batch_limit_that_leaves_memory_empty_is_named():
+    assert "limits (max_num_seqs, token budget) keep" in said(view("chat", rate=8.0, seqs=8))
+
+
+def test_preemptions_are_named_with_their_price():
+    sentence = said(view("memory-pressure", rate=6.0))
+    assert "of requests are preempted" in sentence
+    assert "computing tokens again" in sentence
+
+
+def test_the_pinned_run_is_compared_in_numbers():
+    pinned, run = view("chat", rate=4.0), view("chat", rate=8.0)
+    assert "against the pinned run output +" in said(run, pinned)
+    assert "output unchanged, p99 TPOT unchanged" in said(run, run)
+
+
+def test_changes_are_judged_in_the_metrics_good_direction():
+    before, after = (view("chat", rate=rate, n=2000).summary for rate in (4.0, 16.0))
+    found = {tile.key: tile for tile in tiles(after, before)}
+    assert (found["output"].verdict, found["output"].note[0]) == ("better", "x")
+    assert (found["tpot_p99"].verdict, found["tpot_p99"].note[0]) == ("worse", "+")
+    back = {tile.key: tile for tile in tiles(before, after)}
+    assert (back["tpot_p99"].verdict, back["tpot_p99"].note[0]) == ("better", "-")
+    assert found["kv_use"].verdict == "note"  # neither more nor less is better
+
+
+def test_a_run_against_itself_is_the_same():
+    summary = view("chat", n=2000).summary
+    assert {tile.verdict for tile in tiles(summary, summary)} == {"same"}
+
+
+def test_p99_is_undefined_below_a_hundred_requests():
+    found = {tile.key: tile for tile in tiles(view("chat", n=60).summary)}
+    assert (found["ttft_p99"].value, found["ttft_p99"].note) == ("-", "needs 100 values")
+    assert found["ttft_p50"].value != "-"
+
+
+def test_every_tile_has_a_definition():
+    assert all(len(tile.help) > 30 for tile in tiles(view("chat", n=200).summary))
+
+
+def kinds(run, band: Band = CALIBRATED) -> list[str]:
+    return [banner.kind for banner in banners(run.summary, band)]
+
+
+def test_a_good_run_has_no_banner():
+    assert kinds(view("chat")) == []
+
+
+def test_an_unstable_run_has_one():
+    assert "unstable" in kinds(view("chat", rate=200.0))
+
+
+def test_a_short_run_has_one():
+    assert "too_short" in kinds(view("chat", n=30))
+
+
+def test_an_uncalibrated_cost_has_one():
+    assert kinds(view("chat"), Band(None, "datasheet estimate", False)) == ["uncalibrated"]
