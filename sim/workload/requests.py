@@ -1,5 +1,6 @@
 """From a scenario, or a trace, to the rows the engine is given."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,8 @@ def make_requests(
     scenario : Scenario
         Its workload, seed and tail quantile are read.
     trace : Trace, optional
-        Replaces the scenario's lengths and types, and its arrivals unless it has none. Every row becomes a
+        Replaces the scenario's lengths and types, and its arrivals unless it has none; prompts that it does not
+        know are drawn like those of the scenario's type of the same name, or else of its first. Every row becomes a
         request. Cap, priority and shared prefix come from the scenario's type of the same name, or else from
         its first type.
     max_model_len : int
@@ -125,16 +127,15 @@ def _drawn(workload: Workload, numbers: RandomNumbers) -> Demand:
     type_id = deal_types([task.share for task in types], workload.mix, numbers, n)
     prompt_rank = numbers.uniforms(Purpose.PROMPT_LEN, n)
     output_rank = numbers.uniforms(Purpose.OUTPUT_LEN, n)
-    prompt_len, true_len = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    true_len = np.empty(n, dtype=np.int64)
     for i, task in enumerate(types):
-        rows = slice(None) if len(types) == 1 else np.flatnonzero(type_id == i)
-        prompt_len[rows] = tokens_at(task.prompt, "prompt", prompt_rank[rows])
+        rows = _rows_of_type(i, types, type_id)
         rank = correlated(prompt_rank[rows], output_rank[rows], task.correlation)
         true_len[rows] = tokens_at(task.output, "output", rank)
     return Demand(
         arrival_s=arrival_times_s(workload.arrivals, numbers, n),
         users=num_users(workload.arrivals),
-        prompt_len=prompt_len,
+        prompt_len=_drawn_prompts(types, type_id, prompt_rank),
         true_len=true_len,
         type_id=type_id,
         type_names=tuple(task.name for task in types),
@@ -158,13 +159,30 @@ def _replayed(workload: Workload, trace: Trace, numbers: RandomNumbers) -> Deman
     first = workload.types[0]
     tasks = {task.name: task for task in workload.types}
     type_names = trace.type_names or (first.name,)
+    of_name = tuple(tasks.get(name, first) for name in type_names)
+    prompt_len = trace.prompt_len
+    if prompt_len is None:
+        prompt_len = _drawn_prompts(of_name, trace.type_id, numbers.uniforms(Purpose.PROMPT_LEN, len(trace)))
     return Demand(
         arrival_s=arrival_s,
         users=users,
-        prompt_len=trace.prompt_len,
+        prompt_len=prompt_len,
         true_len=trace.output_len,
         type_id=trace.type_id,
         type_names=type_names,
-        tasks=tuple(tasks.get(name, first) for name in type_names),
+        tasks=of_name,
         segments=trace.segments,
     )
+
+
+def _drawn_prompts(tasks: Sequence[TaskType], type_id: Ints, rank: Floats) -> Ints:
+    """Prompt lengths from the distribution of each request's type."""
+    prompt_len = np.empty(len(type_id), dtype=np.int64)
+    for i, task in enumerate(tasks):
+        rows = _rows_of_type(i, tasks, type_id)
+        prompt_len[rows] = tokens_at(task.prompt, "prompt", rank[rows])
+    return prompt_len
+
+
+def _rows_of_type(i: int, tasks: Sequence[TaskType], type_id: Ints) -> Ints | slice:
+    return slice(None) if len(tasks) == 1 else np.flatnonzero(type_id == i)

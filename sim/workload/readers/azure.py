@@ -3,14 +3,14 @@
 Source: github.com/Azure/AzurePublicDataset.
 """
 
-from sim.workload.readers.columns import TraceColumns, trace_of_columns
+from sim.workload.readers.columns import TraceColumns, trace_of_table
 from sim.workload.readers.table import header_of
 from sim.workload.readers.text import TextFile
 from sim.workload.trace import Trace
 
 HEADER = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"]
 LAYOUT = f"Azure CSV ({','.join(HEADER)})"
-COLUMNS = TraceColumns(arrival=0, ns_per_unit=10**9, prompt=1, output=2, type=None)
+COLUMNS = TraceColumns(arrival=0, prompt=1, output=2)
 
 
 def recognises(file: TextFile) -> bool:
@@ -26,4 +26,4 @@ def read(file: TextFile) -> Trace:
     DataError
         A row that cannot be right.
     """
-    return trace_of_columns(file, LAYOUT, COLUMNS)
+    return trace_of_table(file, LAYOUT, COLUMNS)

@@ -42,9 +42,27 @@ def token_counts(column: Column, *, least: int) -> Ints:
         Not a number, not whole, below `least` or above `MAX_TOKENS`.
     """
     wanted = f"a whole number from {least} to {MAX_TOKENS} is needed"
-    numbers = _numbers(column, wanted)
-    _check(column, (numbers >= least) & (numbers <= MAX_TOKENS) & (numbers == np.floor(numbers)), wanted)
-    return numbers.astype(np.int64)
+    tokens = _numbers(column, wanted)
+    _check(column, (tokens >= least) & (tokens <= MAX_TOKENS) & (tokens == np.floor(tokens)), wanted)
+    return tokens.astype(np.int64)
+
+
+def numbers(column: Column, *, least: float, most: float) -> Floats:
+    """Numbers within limits.
+
+    Returns
+    -------
+    (n,) float64
+
+    Raises
+    ------
+    DataError
+        Not a number, below `least` or above `most`.
+    """
+    wanted = f"a number from {least:g} to {most:g} is needed"
+    values = _numbers(column, wanted)
+    _check(column, (values >= least) & (values <= most), wanted)
+    return values
 
 
 def instants_ns(column: Column, *, ns_per_unit: int) -> Ints:
@@ -70,10 +88,10 @@ def instants_ns(column: Column, *, ns_per_unit: int) -> Ints:
         return iso_instants_ns(column)
     limit = MAX_INSTANT_S * NS_PER_S / ns_per_unit
     wanted = f"a number from 0 to {limit:g}, or a date with time, is needed"
-    numbers = _numbers(column, wanted)
-    _check(column, (numbers >= 0) & (numbers <= limit), wanted)
-    whole = np.floor(numbers)  # apart from the rest: nanoseconds since 1970 do not fit a float64
-    return whole.astype(np.int64) * ns_per_unit + np.rint((numbers - whole) * ns_per_unit).astype(np.int64)
+    units = _numbers(column, wanted)
+    _check(column, (units >= 0) & (units <= limit), wanted)
+    whole = np.floor(units)  # apart from the rest: nanoseconds since 1970 do not fit a float64
+    return whole.astype(np.int64) * ns_per_unit + np.rint((units - whole) * ns_per_unit).astype(np.int64)
 
 
 def iso_instants_ns(column: Column) -> Ints:

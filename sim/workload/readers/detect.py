@@ -1,11 +1,23 @@
 """Which layout a trace file has: the list that every reader joins."""
 
-import os
+from collections.abc import Mapping
 from typing import Protocol
 
 from sim.errors import DataError, shown
-from sim.workload.readers import azure, plain
-from sim.workload.readers.text import TextFile, text_file
+from sim.workload.readers import (
+    alpaca,
+    apex,
+    azure,
+    bailian,
+    burstgpt,
+    lengths_csv,
+    llmservingsim,
+    mooncake,
+    plain,
+    servegen,
+    ssjf,
+)
+from sim.workload.readers.text import NO_OTHERS, Source, TextFile, text_file
 from sim.workload.trace import Trace
 
 
@@ -21,14 +33,20 @@ class Reader(Protocol):
         """The trace in a file that is recognised."""
 
 
-READERS: tuple[Reader, ...] = (azure, plain)  # the first that recognises a file reads it: strict layouts first
+# The first that recognises a file reads it: strict layouts first.
+READERS: tuple[Reader, ...] = (
+    *(azure, burstgpt, ssjf, servegen),
+    *(bailian, mooncake, apex, llmservingsim, alpaca),
+    *(lengths_csv, plain),
+)
 LAYOUTS = tuple(reader.LAYOUT for reader in READERS)
 
 
-def read_trace(source: str | os.PathLike[str] | bytes, name: str | None = None) -> Trace:
+def read_trace(source: Source, name: str | None = None, *, others: Mapping[str, bytes] = NO_OTHERS) -> Trace:
     """Read a trace of real requests, whatever its layout; gzip is unpacked.
 
-    Rows are put in order of arrival, and time is counted from the first. Blank lines are skipped.
+    Rows are put in order of arrival, and time is counted from the first. Blank lines are skipped. Where a layout
+    has two files (ServeGen), either will do: the other is taken from `others` or from the same folder.
 
     Parameters
     ----------
@@ -36,17 +54,19 @@ def read_trace(source: str | os.PathLike[str] | bytes, name: str | None = None) 
         Where the file is, or what is in it.
     name : str, optional
         How sentences and results call it; else the path's last part.
+    others : mapping from name to bytes, optional
+        Files that came with it.
 
     Raises
     ------
     DataError
-        In one sentence that names file, line, value and what is wanted.
+        In one sentence that names file, line or key, value and what is wanted.
     """
-    file = text_file(source, name)
-    first_line = next((line.strip() for line in file.lines() if line.strip()), None)
-    if first_line is None:
+    file = text_file(source, name, others=others)
+    if not file.begins():
         raise DataError(f"{file.name} is empty; at least one request is needed")
     for reader in READERS:
         if reader.recognises(file):
             return reader.read(file)
-    raise DataError(f"{file.name} begins with {shown(first_line)}; known layouts are {' and '.join(LAYOUTS)}")
+    known = f"{', '.join(LAYOUTS[:-1])} and {LAYOUTS[-1]}"
+    raise DataError(f"{file.name} begins with {shown(file.begins())}; known layouts are {known}")

@@ -1,7 +1,7 @@
 """Text files of rows and columns: separators, blank lines, quotes, and the line each row stands in."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,10 +21,15 @@ class Column(NamedTuple):
     label: str  # as the header has it
     lines: tuple[int, ...]
     cells: tuple[str, ...]
+    place: str = "line"  # what `lines` counts
+
+    def picked(self, rows: Sequence[int]) -> "Column":
+        """Only some cells."""
+        return self._replace(lines=tuple(self.lines[i] for i in rows), cells=tuple(self.cells[i] for i in rows))
 
     def refuse(self, i: int, wanted: str) -> DataError:
         """The sentence about cell `i`."""
-        return DataError(f"{self.file} line {self.lines[i]}: {self.label} is {shown(self.cells[i])}; {wanted}")
+        return DataError(f"{self.file} {self.place} {self.lines[i]}: {self.label} is {shown(self.cells[i])}; {wanted}")
 
 
 def header_of(file: TextFile) -> Row:
@@ -35,8 +40,19 @@ def header_of(file: TextFile) -> Row:
         return 0, []
 
 
-def column_chunks(file: TextFile, positions: list[int]) -> Iterator[list[Column]]:
-    """The wanted columns below the header, some thousand rows at a time.
+def column_chunks(
+    file: TextFile, positions: Sequence[int], labels: Sequence[str] | None = None
+) -> Iterator[list[Column]]:
+    """The wanted columns, some thousand rows at a time.
+
+    Parameters
+    ----------
+    file : TextFile
+        A table.
+    positions : sequence of int
+        Which columns, from 0.
+    labels : sequence of str, optional
+        What the columns hold, for a table without header; otherwise its first row says so.
 
     Raises
     ------
@@ -44,13 +60,14 @@ def column_chunks(file: TextFile, positions: list[int]) -> Iterator[list[Column]
         At a line with more or fewer cells than the header, or with unmatched quotes.
     """
     rows = _rows(file)
-    header_line, header = next(rows)
+    header_line, header = next(rows) if labels is None else (0, list(labels))
+    pattern = f", as in line {header_line}" if header_line else f" ({', '.join(header)})"
     while chunk := list(islice(rows, CHUNK_ROWS)):
         for line, cells in chunk:
             if len(cells) != len(header):
                 raise DataError(
                     f"{file.name} line {line}: {shown(' '.join(cells))} has {_cells(len(cells))}; "
-                    f"{len(header)} are needed, as in line {header_line}"
+                    f"{len(header)} are needed{pattern}"
                 )
         lines, cells_by_row = zip(*chunk, strict=True)
         cells_by_column = list(zip(*cells_by_row, strict=True))

@@ -5,13 +5,17 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sim.errors import DataError
 
 MAX_TEXT_BYTES = 2**30  # after unpacking: a small gzip file can hold terabytes
+NO_OTHERS: Mapping[str, bytes] = MappingProxyType({})
+
+Source = str | os.PathLike[str] | bytes  # where a file is, or what is in it
 
 
 class TextFile(NamedTuple):
@@ -20,6 +24,8 @@ class TextFile(NamedTuple):
     name: str  # without folders
     sha256: str  # of the bytes as given
     text: str  # lines end in \n, whatever they ended in before
+    folder: Path | None = None  # where it lies; None: it came as bytes
+    others: Mapping[str, bytes] = NO_OTHERS  # files that came with it, by name
 
     def lines(self) -> Iterator[str]:
         """One after the other with their ends, so that a large text is not there twice."""
@@ -29,8 +35,23 @@ class TextFile(NamedTuple):
             yield self.text[start:end]
             start = end
 
+    def begins(self) -> str:
+        """The first line that is not blank, without its end; empty where there is none."""
+        return next((line.strip() for line in self.lines() if line.strip()), "")
 
-def text_file(source: str | os.PathLike[str] | bytes, name: str | None = None) -> TextFile:
+    def partner(self, name: str) -> "TextFile | None":
+        """The file of that name, gzipped or not, that came with this one or lies beside it."""
+        for each in (name, f"{name}.gz"):
+            if each in self.others:
+                return text_file(self.others[each], each, others=self.others)
+            if self.folder is not None and (self.folder / each).is_file():
+                return text_file(self.folder / each)
+        return None
+
+
+def text_file(
+    source: Source, name: str | None = None, *, others: Mapping[str, bytes] = NO_OTHERS, what: str = "trace"
+) -> TextFile:
     """Read and decode a file; gzip is unpacked.
 
     Parameters
@@ -39,6 +60,10 @@ def text_file(source: str | os.PathLike[str] | bytes, name: str | None = None) -
         Where the file is, or what is in it.
     name : str, optional
         How sentences call it; else the path's last part.
+    others : mapping from name to bytes, optional
+        Files that came with it, for layouts of two files.
+    what : str
+        What kind of file is needed, for the sentence about one that does not exist.
 
     Raises
     ------
@@ -46,18 +71,19 @@ def text_file(source: str | os.PathLike[str] | bytes, name: str | None = None) -
         Missing, unreadable, damaged, not text, or larger than 1 GiB.
     """
     if isinstance(source, bytes):
-        name, content = name or "trace", source
+        name, content, folder = name or what, source, None
     else:
         name = name or Path(source).name
-        content = _bytes_at(Path(source))
-    return TextFile(name, hashlib.sha256(content).hexdigest(), _decoded(name, _unpacked(name, content)))
+        content, folder = _bytes_at(Path(source), what), Path(source).parent
+    text = _decoded(name, _unpacked(name, content))
+    return TextFile(name, hashlib.sha256(content).hexdigest(), text, folder, others)
 
 
-def _bytes_at(path: Path) -> bytes:
+def _bytes_at(path: Path, what: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{path} does not exist; a trace file is needed") from None
+        raise DataError(f"{path} does not exist; a {what} file is needed") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
