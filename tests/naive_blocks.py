@@ -62,9 +62,18 @@ class Blocks:
             self._forget(block)
             self.references[block] = 1
             member.blocks.append(block)
-        if self.caching:
-            self._register(member, min(tokens, member.known) // self.size)
+        self.register(member, min(tokens, member.known))
         return True
+
+    def register(self, member: Member, tokens: int) -> None:
+        """Set the keys of all blocks that the first `tokens` tokens fill."""
+        num_full = tokens // self.size
+        if not self.caching or num_full == 0 or member.blocks[num_full - 1] in self.key_of:
+            return  # keys are set from the start of the text on, so the blocks before it have theirs
+        for block, key in zip(member.blocks, self._keys(member, num_full), strict=False):
+            if block not in self.key_of:
+                self.key_of[block] = key
+                self.owners.setdefault(key, []).append(block)
 
     def release(self, member: Member) -> None:
         """Drop the member's references, tail to head. Keyless blocks go to the front, keyed ones to the back."""
@@ -84,14 +93,6 @@ class Blocks:
             text = (key, member.tokens(j * self.size, (j + 1) * self.size))
             key = self._names.setdefault(text, len(self._names) + 1)
             yield key
-
-    def _register(self, member: Member, num_full: int) -> None:
-        if num_full == 0 or member.blocks[num_full - 1] in self.key_of:
-            return  # keys are set from the start of the text on, so the blocks before it have theirs
-        for block, key in zip(member.blocks, self._keys(member, num_full), strict=False):
-            if block not in self.key_of:
-                self.key_of[block] = key
-                self.owners.setdefault(key, []).append(block)
 
     def _forget(self, block: int) -> None:
         key = self.key_of.pop(block, None)

@@ -22,7 +22,10 @@ class Member:
     emitted: int = 0
     high_water: int = 0  # tokens computed at least once
     is_rejected: bool = False
-    is_decoding: bool = False  # has produced a token since its last admission
+    ahead: int = 0  # tokens being sampled by steps whose outputs are not applied
+    in_flight: int = 0  # tokens scheduled by such steps
+    has_sampled: bool = False  # since its last admission
+    is_decoding: bool = False  # had sampled a token, since its last admission, before the newest call that served it
     blocks: list[int] = field(default_factory=list)  # block ids in the order of the text
     first_cached: int | None = None  # tokens hit at the first admission
     num_preemptions: int = 0
@@ -51,12 +54,15 @@ class Chunk(NamedTuple):
     blocks: int  # held after the call, shared ones included
 
 
-class Applied(NamedTuple):
+@dataclass
+class Applied:
     """What the outputs of one call bring."""
 
-    delivered: list[int]  # a request's id once for each token that reaches its user
-    finished: list[int]  # who produced the last token
-    answered: list[int]  # who has the whole answer: the same, unless a batch is delivered at its end
+    delivered: list[int] = field(default_factory=list)  # a request's id once for each token that reaches its user
+    finished: list[int] = field(default_factory=list)  # who produced the last token
+    answered: list[int] = field(default_factory=list)  # who has the whole answer: as above, or a whole static batch
+    late: list[int] = field(default_factory=list)  # whose token was delivered although they had been preempted
+    dropped: list[int] = field(default_factory=list)  # whose token was thrown away: they had ended before
 
 
 class Scheduler(Protocol):

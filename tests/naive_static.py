@@ -54,7 +54,7 @@ class StaticScheduler:
         return [self._serve(member) for member in self.running], []
 
     def apply(self, chunks: list[Chunk]) -> Applied:
-        applied = Applied([], [], [])
+        applied = Applied()
         for member in [member for member in self.running if not member.is_done]:
             member.emitted += 1
             member.is_decoding = True

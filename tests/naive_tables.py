@@ -1,6 +1,7 @@
-"""The naive simulator behind the engine's signature: the same step table and outcomes, built from lists."""
+"""The naive simulators behind the engine's signature: the same step tables and outcomes, built from lists."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,9 +10,13 @@ import numpy as np
 from sim.engine import Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
+from sim.golden.vllm_async_table import AsyncColumns
 from sim.vllm_releases import NEWEST, VllmRelease
-from tests.naive import Call, Moment, NaiveRun, simulate
+from tests import naive_async
+from tests.naive import Call, Moment, simulate
+from tests.naive_async import AsyncCall
 from tests.naive_state import Member
+from tests.naive_vllm import VllmScheduler
 
 
 class NaiveTables(NamedTuple):
@@ -41,10 +46,59 @@ def run(
 
     most = math.inf if max_calls is None else max_calls
     naive = simulate(rules, requests, step_time, release=release, until=until_s, max_calls=most, observe=add_memory)
-    return NaiveTables(outcome_of(naive, held), step_table(naive.calls), naive.duration)
+    outcome = outcome_of(naive.members, naive.calls, naive.token_times, held)
+    return NaiveTables(outcome, step_table(naive.calls), naive.duration)
 
 
-def step_table(calls: list[Call]) -> StepTable:
+class NaiveAsyncTables(NamedTuple):
+    """The same for the asynchronous loop."""
+
+    outcome: Outcome
+    steps: StepTable
+    async_columns: AsyncColumns
+    duration_s: float
+
+
+def run_async(
+    rules: Rules,
+    requests: Requests,
+    step_time: StepTime,
+    *,
+    release: VllmRelease = NEWEST,
+    pause: float = 0.0,
+    max_calls: int | None = None,
+) -> Any:
+    """The same as `run` for the asynchronous loop."""
+    held = np.zeros(len(requests.prompt_len))
+
+    def add_memory(start: float, end: float, scheduler: VllmScheduler) -> None:
+        for member in scheduler.running:
+            held[member.id] += member.computed * (end - start)
+
+    most = math.inf if max_calls is None else max_calls
+    naive = naive_async.simulate(
+        rules, requests, step_time, release=release, pause=pause, max_calls=most, observe=add_memory
+    )
+    outcome = outcome_of(naive.members, naive.calls, naive.token_times, held)
+    return NaiveAsyncTables(outcome, step_table(naive.calls), async_columns(naive), naive.duration)
+
+
+def async_columns(naive: naive_async.NaiveAsyncRun) -> AsyncColumns:
+    """What only the asynchronous loop records."""
+    late, dropped = ([getattr(call.applied, name) for call in naive.calls] for name in ("late", "dropped"))
+    return AsyncColumns(
+        called_s=np.array([call.called for call in naive.calls]),
+        placeholders=np.array([call.placeholders for call in naive.calls], np.int64),
+        applied_after=np.array([call.applied_after for call in naive.calls], np.int64),
+        late_start=_starts(late),
+        late=np.array([i for each in late for i in each], np.int64),
+        dropped_start=_starts(dropped),
+        dropped=np.array([i for each in dropped for i in each], np.int64),
+        num_calls=naive.num_calls,
+    )
+
+
+def step_table(calls: Sequence[Call | AsyncCall]) -> StepTable:
     """The engine's arrays for a list of calls."""
     return StepTable(
         start_s=np.array([call.start for call in calls]),
@@ -62,13 +116,14 @@ def step_table(calls: list[Call]) -> StepTable:
     )
 
 
-def outcome_of(naive: NaiveRun, memory_token_s: np.ndarray) -> Outcome:
+def outcome_of(
+    members: list[Member], calls: Sequence[Call | AsyncCall], times: list[list[float]], memory_token_s: np.ndarray
+) -> Outcome:
     """Per-request results, each from the list of calls or of token times."""
-    members, times = naive.members, naive.token_times
-    first_scheduled, pause = _scheduling_times(naive)
+    first_scheduled, pause = _scheduling_times(len(members), calls)
     return Outcome(
         arrival_s=np.array([member.arrival for member in members]),
-        status=np.array([_status(member) for member in members], np.int8),
+        status=np.array([_status(member, each) for member, each in zip(members, times, strict=True)], np.int8),
         first_scheduled_s=np.array(first_scheduled),
         first_token_s=np.array([each[0] if each else math.nan for each in times]),
         last_token_s=np.array([each[-1] if each else math.nan for each in times]),
@@ -82,17 +137,18 @@ def outcome_of(naive: NaiveRun, memory_token_s: np.ndarray) -> Outcome:
     )
 
 
-def _status(member: Member) -> Status:
+def _status(member: Member, token_times: list[float]) -> Status:
+    """A request is finished when its answer is delivered: with batch delivery that is when the batch ends."""
     if member.is_rejected:
         return Status.REJECTED
-    return Status.FINISHED if member.is_done else Status.UNFINISHED
+    return Status.FINISHED if member.is_done and token_times else Status.UNFINISHED
 
 
-def _scheduling_times(naive: NaiveRun) -> tuple[list[float], list[float]]:
+def _scheduling_times(num_members: int, calls: Sequence[Call | AsyncCall]) -> tuple[list[float], list[float]]:
     """First start of service, and the time spent preempted."""
-    first, pause = [math.nan] * len(naive.members), [0.0] * len(naive.members)
+    first, pause = [math.nan] * num_members, [0.0] * num_members
     paused_since: dict[int, float] = {}
-    for call in naive.calls:
+    for call in calls:
         for chunk in call.scheduled:
             if math.isnan(first[chunk.id]):
                 first[chunk.id] = call.start

@@ -1,4 +1,8 @@
-"""vLLM V1 over members. Source: golden README, section 3, whose rules the letters are; older releases: section 4."""
+"""vLLM V1 over members: what a call schedules, and what its outputs change.
+
+In the synchronous loop outputs are applied before the next call, and nothing is ever ahead or in flight. Source:
+golden README, section 3, whose rules the letters are; older releases: section 4; asynchronous: README of those goldens.
+"""
 
 from sim.engine.inputs import Order, Rules
 from sim.vllm_releases import NEWEST, VllmRelease
@@ -45,34 +49,70 @@ class VllmScheduler:
         if not self.preempted:
             self._admit_waiting()
         chunks = [Chunk(m.id, tokens, m.computed, len(m.blocks)) for m, tokens in self.served.items()]
+        self.sampled: set[int] = set()  # who gets a token from this call
         for member, tokens in self.served.items():
+            member.is_decoding = member.has_sampled
             member.recomputed += max(0, min(member.high_water, member.computed + tokens) - member.computed)
             member.computed += tokens
             member.high_water = max(member.high_water, member.computed)
+            member.in_flight += tokens
+            if member.computed == member.known + member.ahead:
+                self.sampled.add(member.id)
+                member.ahead += 1
+                member.has_sampled = True
         return chunks, self.preempted
 
     def apply(self, chunks: list[Chunk]) -> Applied:
-        applied = Applied([], [], [])
+        return self.apply_outputs(chunks, self.sampled)
+
+    def apply_outputs(self, chunks: list[Chunk], sampled: set[int]) -> Applied:
+        """Take the outputs of a call that sampled a token for these requests; other calls may have come between."""
+        applied = Applied()
         for chunk in chunks:
             member = self.members[chunk.id]
-            if member.computed < member.known:
-                continue
-            member.emitted += 1
-            member.is_decoding = True
-            applied.delivered.append(member.id)
-            if member.is_done or member.known >= self.rules.max_model_len:
-                applied.finished.append(member.id)
-                applied.answered.append(member.id)
-                self.running.remove(member)
-                self.blocks.release(member)
+            if member in self.running:
+                self._apply_to_running(member, chunk.tokens, member.id in sampled, applied)
+            elif member.id in sampled and self._has_ended(member):
+                applied.dropped.append(member.id)
+            elif member.id in sampled:  # preempted since, and its token comes all the same
+                applied.late.append(member.id)
+                if self._deliver(member, applied):
+                    self.waiting.remove(member)
         return applied
 
+    def _apply_to_running(self, member: Member, tokens: int, is_sampled: bool, applied: Applied) -> None:
+        member.in_flight -= tokens
+        if not is_sampled:
+            return
+        member.ahead -= 1
+        has_ended = self._deliver(member, applied)
+        self.blocks.register(member, member.computed - member.in_flight)
+        if has_ended:
+            self.running.remove(member)
+            self.blocks.release(member)
+
+    def _deliver(self, member: Member, applied: Applied) -> bool:
+        """Hand over one token; whether it was the last."""
+        member.emitted += 1
+        applied.delivered.append(member.id)
+        if self._has_ended(member):
+            applied.finished.append(member.id)
+            applied.answered.append(member.id)
+            return True
+        return False
+
+    def _has_ended(self, member: Member) -> bool:
+        return member.is_done or member.known >= self.rules.max_model_len
+
     def _serve_running(self) -> None:
-        """Rule 2: in order of admission; who cannot grow preempts."""
+        """Rule 2: in order of admission; who cannot grow preempts; who has nothing to compute is passed over."""
         index = 0
         while index < len(self.running) and self.budget > 0:
             member = self.running[index]
-            tokens = self._wanted(member, member.computed)
+            tokens = self._wanted(member)
+            if tokens == 0:
+                index += 1
+                continue
             while not self.blocks.grow(member, member.computed + tokens):
                 victim = self._victim()
                 if self.running.index(victim) < index:
@@ -114,8 +154,11 @@ class VllmScheduler:
             self.budget -= tokens
         self.waiting = skipped[::-1] + self.waiting
 
-    def _wanted(self, member: Member, computed: int) -> int:
-        wanted = member.known - computed
+    def _wanted(self, member: Member) -> int:
+        """Tokens for a running request; none if its last token is on its way, as far as the scheduler can know."""
+        if member.ahead and member.emitted + member.ahead >= member.cap:
+            return 0
+        wanted = min(member.known + member.ahead, self.rules.max_model_len - 1) - member.computed
         return min(wanted, self.cap or wanted, self.budget)
 
     def _fits(self, head: Member, hits: list[int], tokens: int) -> bool:
@@ -139,7 +182,8 @@ class VllmScheduler:
         self.blocks.release(victim)
         self.preempted.append((victim.id, victim.computed))
         victim.computed = 0
-        victim.is_decoding = False
+        victim.ahead = victim.in_flight = 0
+        victim.has_sampled = False
         victim.num_preemptions += 1
         self.waiting.insert(0, victim)
         self._sort_waiting()

@@ -42,6 +42,31 @@ def test_the_public_goldens_are_all_there() -> None:
     assert len(ALL) == 47
 
 
+ASYNC_SHIPPED = sorted((Path(__file__).parent / "golden" / "vllm_async").glob("*.json.gz"))
+ASYNC = sorted((SHARED / "goldens" / "vllm_async").glob("*.json.gz"))
+
+
+@pytest.mark.parametrize("path", ASYNC_SHIPPED, ids=name_of)
+def test_naive_simulator_reproduces_a_shipped_golden_of_the_asynchronous_loop(path: Path) -> None:
+    assert replay(path, naive_tables.run_async).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("path", ASYNC, ids=name_of)
+def test_naive_simulator_reproduces_every_step_of_the_asynchronous_loop(path: Path) -> None:
+    assert replay(path, naive_tables.run_async).difference is None
+
+
+@needs_shared
+def test_the_public_goldens_of_the_asynchronous_loop_are_all_there() -> None:
+    assert len(ASYNC) == 56
+
+
+def test_engine_refuses_the_asynchronous_loop() -> None:
+    with pytest.raises(GoldenError, match="the engine has only the synchronous loop"):
+        replay(ASYNC_SHIPPED[0])
+
+
 RELEASES = SHARED / "goldens" / "vllm_releases"
 OLDER = json.loads((RELEASES / "INDEX.json").read_text()) if RELEASES.exists() else []
 Entry = dict[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.golden import vllm, vllm_format
+from sim.golden import vllm, vllm_async, vllm_async_format, vllm_format
 from sim.golden.compare import first_difference
 from sim.golden.files import GoldenError, need_keys, read_golden, shown
 
@@ -27,7 +27,10 @@ class Format(NamedTuple):
     engine_run: RunFunction
 
 
-FORMATS = {vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference, vllm.engine_run)}
+FORMATS = {
+    vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference, vllm.engine_run),
+    vllm_async.NAME: Format(vllm_async_format.check, vllm_async.own_table, first_difference, vllm_async.engine_run),
+}
 
 
 class Replay(NamedTuple):

@@ -1,6 +1,9 @@
-"""What a file of format `longtail-vllm-golden/1` must hold. Source: golden README, section 1."""
+"""What a file of format `longtail-vllm-golden/1` must hold. Source: golden README, section 1.
 
-from collections.abc import Callable
+The asynchronous format shares most of it: `check_recording`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sim.engine.inputs import Order
@@ -33,7 +36,8 @@ AT_LEAST = {
 SWITCHES = ("enable_chunked_prefill", "enable_prefix_caching", "reserve_full_isl")
 POLICIES = {"fcfs": Order.FCFS, "priority": Order.PRIORITY}
 SUMMARY = ("calls", "tokens", "preemptions", "recomputed_tokens", "cached_tokens_first")
-STEP_CELLS: dict[str, dict[str, Callable[[Any], bool]]] = {
+Cells = dict[str, Callable[[Any], bool]]  # for each column, whether a value may stand in it
+STEP_CELLS: dict[str, Cells] = {
     "full": {
         "step": is_count,
         "t_us": is_count_or_null,
@@ -65,7 +69,7 @@ REQUEST_CELLS = dict.fromkeys(
 )
 
 
-WORKLOAD_CELLS: dict[str, Callable[[Any], bool]] = {
+WORKLOAD_CELLS: Cells = {
     "arrival": is_number,
     "prompt_len": is_count,
     "output_len": is_count,
@@ -77,22 +81,38 @@ WORKLOAD_CELLS: dict[str, Callable[[Any], bool]] = {
 def check(golden: dict[str, Any]) -> None:
     """Refuse, with a `GoldenError`, a golden that could not be replayed or compared in full."""
     need_keys(golden, KEYS)
+    check_clock(golden["clock"])
+    check_recording(golden, STEP_CELLS, SUMMARY)
+    num_steps, calls = len(golden["steps"]["rows"]), golden["summary"]["calls"]
+    if calls != num_steps:
+        raise GoldenError(f"steps has {num_steps} rows; summary.calls is {shown(calls)}")
+    check_status(golden)
+
+
+def check_recording(golden: dict[str, Any], step_cells: Mapping[str, Cells], summary: Sequence[str]) -> None:
+    """Refuse settings, a workload or tables that do not make sense.
+
+    Parameters
+    ----------
+    golden : dict
+        With all its keys.
+    step_cells : mapping
+        For each `detail` the columns of a step.
+    summary : sequence of str
+        Names of the totals.
+    """
     check_engine(golden["engine"])
     check_config(golden["config"])
     check_policy(golden["config"]["policy"], golden["engine"]["vllm"])
-    check_clock(golden["clock"])
     workload = need_table(golden, "workload", WORKLOAD_CELLS)
     check_workload(workload)
-    if golden["detail"] not in STEP_CELLS:
-        raise GoldenError(f"detail is {shown(golden['detail'])}; allowed are full, aggregate")
-    steps = need_table(golden, "steps", STEP_CELLS[golden["detail"]])
+    if golden["detail"] not in step_cells:
+        raise GoldenError(f"detail is {shown(golden['detail'])}; allowed are {', '.join(step_cells)}")
+    need_table(golden, "steps", step_cells[golden["detail"]])
     requests = need_table(golden, "requests", REQUEST_CELLS)
     if len(requests) != len(workload):
         raise GoldenError(f"requests has {len(requests)} rows; workload has {len(workload)}")
-    need_keys(golden["summary"], SUMMARY, "summary")
-    if golden["summary"]["calls"] != len(steps):
-        raise GoldenError(f"steps has {len(steps)} rows; summary.calls is {shown(golden['summary']['calls'])}")
-    check_status(golden)
+    need_keys(golden["summary"], summary, "summary")
 
 
 def check_engine(made_by: Any) -> None:
@@ -136,14 +156,19 @@ def check_clock(clock: Any) -> None:
     """Refuse a clock that is neither of the two, or that would stand still."""
     need_keys(clock, ("mode",), "clock")
     if clock["mode"] == "time":
-        need_keys(clock, ("a_us", "b_us"), "clock")
-        for key in ("a_us", "b_us"):
-            if not is_count(clock[key]):
-                raise GoldenError(f"clock.{key} is {shown(clock[key])}; a whole number from 0 on is needed")
-        if clock["a_us"] + clock["b_us"] == 0:
-            raise GoldenError("clock.a_us and clock.b_us are 0; one of them must be at least 1")
+        check_times(clock, ("a_us", "b_us"))
     elif clock["mode"] != "step":
         raise GoldenError(f"clock.mode is {shown(clock['mode'])}; allowed are step, time")
+
+
+def check_times(clock: dict[str, Any], keys: Sequence[str]) -> None:
+    """Refuse a time that is missing or negative, and a step that takes none."""
+    need_keys(clock, keys, "clock")
+    for key in keys:
+        if not is_count(clock[key]):
+            raise GoldenError(f"clock.{key} is {shown(clock[key])}; a whole number from 0 on is needed")
+    if clock["a_us"] + clock["b_us"] == 0:
+        raise GoldenError("clock.a_us and clock.b_us are 0; one of them must be at least 1")
 
 
 def check_workload(rows: list[list[Any]]) -> None:
