@@ -1,7 +1,7 @@
 """Blocks with content: keys, references, and the ring of free blocks of vLLM's prefix cache.
 
-A full block has a key, the chain of all content up to its end. A key's blocks hang in one hash chain in the order in
-which they were registered, so the first match is the oldest still registered. Source: golden README, section C.
+A full block has a key, the chain of all content up to its end. A key's blocks hang in one hash chain, the
+newest first, so the last match is the oldest still registered. Source: golden README, section C.
 """
 
 import numpy as np
@@ -21,8 +21,6 @@ from sim.engine.state import (
     KEY_HIGH,
     KEY_LOW,
     KEY_NEXT,
-    KEY_PREV,
-    KEYED,
     KV_STRAGGLER,
     KV_TYPICAL,
     LENGTH,
@@ -86,40 +84,38 @@ def next_key(key, i, block, block_size, first_segment, end_segment, segments):
 @njit(**JIT)
 def find(key, blocks, key_heads):
     """Oldest registered block with this key, or -1."""
-    low = np.int32(key)
-    high = np.int32(key >> 32)
-    b = key_heads[key & (len(key_heads) - 1), 0]
-    while b >= 0 and (blocks[b, KEY_LOW] != low or blocks[b, KEY_HIGH] != high):
+    low = np.int32(key & LOW_BITS)
+    high = np.int32(key >> 31)
+    found = -1
+    b = key_heads[key & (len(key_heads) - 1)]
+    while b >= 0:
+        if blocks[b, KEY_LOW] == low and blocks[b, KEY_HIGH] == high:
+            found = b
         b = blocks[b, KEY_NEXT]
-    return b
+    return found
 
 
 @njit(**JIT)
 def register(b, key, owner_seq, blocks, key_heads, count):
-    """A full block becomes findable, behind the older blocks of its hash chain.
+    """A full block becomes findable, as the newest of its hash chain.
 
     Within a call the running order counts, in whatever order the members were visited.
     """
-    blocks[b, KEYED] = 1
-    blocks[b, KEY_LOW] = np.int32(key)
-    blocks[b, KEY_HIGH] = np.int32(key >> 32)
+    blocks[b, KEY_LOW] = key & LOW_BITS
+    blocks[b, KEY_HIGH] = key >> 31
     blocks[b, STAMP] = count[CALL]
     blocks[b, OWNER_SEQ] = owner_seq
     chain = key & (len(key_heads) - 1)
-    before = key_heads[chain, 1]
-    while before >= 0 and blocks[before, STAMP] == count[CALL] and blocks[before, OWNER_SEQ] > owner_seq:
-        before = blocks[before, KEY_PREV]
-    after = key_heads[chain, 0] if before < 0 else blocks[before, KEY_NEXT]
-    blocks[b, KEY_PREV] = before
-    blocks[b, KEY_NEXT] = after
-    if before >= 0:
-        blocks[before, KEY_NEXT] = b
+    newer = -1
+    older = key_heads[chain]
+    while older >= 0 and blocks[older, STAMP] == count[CALL] and blocks[older, OWNER_SEQ] > owner_seq:
+        newer = older
+        older = blocks[older, KEY_NEXT]
+    blocks[b, KEY_NEXT] = older
+    if newer >= 0:
+        blocks[newer, KEY_NEXT] = b
     else:
-        key_heads[chain, 0] = b
-    if after >= 0:
-        blocks[after, KEY_PREV] = b
-    else:
-        key_heads[chain, 1] = b
+        key_heads[chain] = b
     if key == count[HEAD_NEXT_KEY]:
         count[HEAD_KNOWN_GOOD] = 0
 
@@ -128,17 +124,15 @@ def register(b, key, owner_seq, blocks, key_heads, count):
 def unregister(b, blocks, key_heads, count):
     """The block's content is about to be overwritten."""
     chain = blocks[b, KEY_LOW] & (len(key_heads) - 1)
-    before = blocks[b, KEY_PREV]
-    after = blocks[b, KEY_NEXT]
-    if before >= 0:
-        blocks[before, KEY_NEXT] = after
+    older = blocks[b, KEY_NEXT]
+    if key_heads[chain] == b:
+        key_heads[chain] = older
     else:
-        key_heads[chain, 0] = after
-    if after >= 0:
-        blocks[after, KEY_PREV] = before
-    else:
-        key_heads[chain, 1] = before
-    blocks[b, KEYED] = 0
+        newer = key_heads[chain]
+        while blocks[newer, KEY_NEXT] != b:
+            newer = blocks[newer, KEY_NEXT]
+        blocks[newer, KEY_NEXT] = older
+    blocks[b, KEY_HIGH] = -1
     forget_head_if_watched(blocks[b, WATCH], count)
 
 
@@ -155,7 +149,7 @@ def take_free_block(typical, blocks, key_heads, count):
     b = blocks[0, FREE_NEXT]
     blocks[0, FREE_NEXT] = blocks[b, FREE_NEXT]
     blocks[blocks[b, FREE_NEXT], FREE_PREV] = 0
-    if blocks[b, KEYED]:
+    if blocks[b, KEY_HIGH] >= 0:
         unregister(b, blocks, key_heads, count)
         count[CACHED_IDLE] -= 1
     blocks[b, REFS] = 1
@@ -209,7 +203,7 @@ def drop_block(b, typical, tokens, block_size, blocks, count):
 @njit(**JIT)
 def free_block(b, blocks, count):
     """Into the free ring: with a key to the back, without one to the front."""
-    if blocks[b, KEYED]:
+    if blocks[b, KEY_HIGH] >= 0:
         before = blocks[0, FREE_PREV]
         after = 0
         count[CACHED_IDLE] += 1

@@ -142,18 +142,16 @@ NUM_REAL = 9
 (
     REFS,
     TYPICAL_REFS,
-    KEYED,
     KEY_LOW,  # a key is 64 bits
-    KEY_HIGH,
+    KEY_HIGH,  # negative: the content cannot be found
     STAMP,
     OWNER_SEQ,
     WATCH,
     FREE_PREV,
     FREE_NEXT,
-    KEY_PREV,
     KEY_NEXT,
-) = range(12)
-NUM_BLOCK_COLUMNS = 12
+) = range(10)
+NUM_BLOCK_COLUMNS = 10
 
 NUM_BINS = 512
 FIRST_BIN_WIDTH = 2.0**-10
@@ -187,7 +185,7 @@ class State(NamedTuple):
     thinking: Floats  # (users, 2) heap of the times at which closed-loop users ask again
     blocks: np.ndarray  # (usable + 1, NUM_BLOCK_COLUMNS) int32 with prefix caching; small rows stay in the cache
     table: np.ndarray  # (max_num_seqs + 1, longest request in blocks) int32; last row: found for the queue's head
-    key_heads: np.ndarray  # (power of two, 2) int32, first and last block of a hash chain
+    key_heads: np.ndarray  # (power of two,) int32, newest block of a hash chain, or -1
 
 
 class Tape(NamedTuple):
@@ -244,7 +242,7 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         thinking=np.zeros((max(requests.users, 1), 2)),
         blocks=np.zeros((block_rows, NUM_BLOCK_COLUMNS), np.int32),
         table=np.zeros((slots + 1, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1), np.int32),
-        key_heads=np.full((power_of_two(2 * block_rows), 2), -1, np.int32),
+        key_heads=np.full(power_of_two(2 * block_rows), -1, np.int32),
     )
     fill_counters(rules, requests, inputs, state)
     return state
@@ -282,4 +280,4 @@ def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State
         ring = np.arange(rules.usable_blocks + 1)
         state.blocks[:, FREE_NEXT] = np.roll(ring, -1)
         state.blocks[:, FREE_PREV] = np.roll(ring, 1)
-        state.blocks[:, KEY_PREV] = state.blocks[:, KEY_NEXT] = -1
+        state.blocks[:, KEY_HIGH] = state.blocks[:, KEY_NEXT] = -1
