@@ -39,7 +39,8 @@ def read(file: TextFile) -> Trace:
     (answered,) = np.nonzero(rows.output_len)
     if not len(answered):
         raise DataError(f"{file.name}: Response tokens is 0 in every row; at least one answered request is needed")
-    failed = len(rows.output_len) - len(answered)
+    n = len(rows.output_len)
+    left_out = f"{n - len(answered)} of {n} requests were left out: they failed (0 response tokens)."
     return trace_of(
         file.name,
         file.sha256,
@@ -48,5 +49,5 @@ def read(file: TextFile) -> Trace:
         prompt_len=None if rows.prompt_len is None else rows.prompt_len[answered],
         output_len=rows.output_len[answered],
         types=None if rows.types is None else [rows.types[i] for i in answered],
-        notes=[f"{failed} requests failed (0 response tokens) and were left out."] if failed else [],
+        notes=[left_out] if len(answered) < n else [],
     )

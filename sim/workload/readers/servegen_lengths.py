@@ -39,7 +39,8 @@ def drawn_lengths(file: TextFile, key: str, rates: Rates, rank: Floats) -> Ints:
     starts = np.array(sorted(windows))
     place = np.searchsorted(starts, rates.start_s, side="right") - 1
     if place.min() < 0:
-        raise DataError(f"{file.name} begins with window {starts[0]}; {rates.file} has requests before it")
+        first = rates.start_s[0]
+        raise DataError(f"{file.name} begins with window {starts[0]}; one by {first:g} is needed, as in {rates.file}")
     of_request = np.repeat(starts[place], rates.num_requests)
     lengths = np.empty(len(rank), dtype=np.int64)
     for start in np.unique(of_request).tolist():
@@ -57,8 +58,8 @@ def _windows(file: TextFile) -> dict[int, object]:
         return {int(start): window for start, window in windows.items()}
     except json.JSONDecodeError as error:
         raise DataError(f"{file.name} line {error.lineno}: {error.msg.lower()}; JSON is needed") from None
-    except (ValueError, RecursionError):
-        raise DataError(f"{file.name} has windows that are no whole seconds; those are needed as keys") from None
+    except (AttributeError, ValueError, RecursionError):
+        raise DataError(f"{file.name} has no windows by their start; whole seconds are needed as keys") from None
 
 
 def _distribution(file: TextFile, start: int, window: object, key: str) -> tuple[Ints, Floats]:
@@ -68,10 +69,11 @@ def _distribution(file: TextFile, start: int, window: object, key: str) -> tuple
     if pairs is None or not _is_distribution(*pairs):
         raise DataError(f"{file.name} window {start}: {key} is {shown(text)}; {PROBABILITIES}")
     tokens, probability = pairs
-    if not (tokens.min() >= 0 + (key == "input_tokens") and tokens.max() <= MAX_TOKENS):
+    least = 1 if key == "input_tokens" else 0
+    wrong = tokens[(tokens < least) | (tokens > MAX_TOKENS)]
+    if len(wrong):
         raise DataError(
-            f"{file.name} window {start}: {key} has {shown(float(tokens[np.argmax(np.abs(tokens))]))} tokens; "
-            f"at most {MAX_TOKENS} are allowed"
+            f"{file.name} window {start}: {key} has {wrong[0]:.0f} tokens; from {least} to {MAX_TOKENS} are allowed"
         )
     return tokens.astype(np.int64), np.cumsum(probability)
 

@@ -54,7 +54,8 @@ def rates_of(file: TextFile) -> tuple[Rates, list[str]]:
     start, rate, is_gamma, shape = (np.concatenate(column) for column in zip(*parts, strict=True))
     width = np.diff(start, append=start[-1] + (start[-1] - start[-2] if len(start) > 1 else WINDOW_S))
     if not np.all(width > 0):
-        raise DataError(f"{file.name} has the window {start[np.argmax(width <= 0)]:g} before one that starts no later")
+        late = start[np.argmax(width <= 0)]
+        raise DataError(f"{file.name} has the window {late:g} before one no later; ascending ones are needed")
     num_requests = np.rint(rate * width).astype(np.int64)
     if not num_requests.any():
         raise DataError(f"{file.name}: rate is 0 in every window; at least one request is needed")
