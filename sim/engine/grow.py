@@ -8,7 +8,7 @@ from numba import njit
 
 from sim.engine.inputs import Order, Reserve
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks
+from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks, take
 from sim.engine.preempt import computed_before, preempt, victim
 from sim.engine.state import (
     CALL,
@@ -23,6 +23,7 @@ from sim.engine.state import (
     NUM_DECODING,
     NUM_PARTIAL,
     PARTIAL,
+    PHASE,
     RUN_HEAD,
     RUN_NEXT,
     RUN_TAIL,
@@ -243,12 +244,15 @@ def walk_running(
     left = rules.max_num_batched_tokens
     s = count[RUN_HEAD]
     while s >= 0:
+        is_decoding = live[s, DECODING] == 1
         before = computed_before(s, live, count)
-        wanted = 1 if live[s, DECODING] else live[s, KNOWN] - before
-        tokens = min(wanted, limit, left)
+        tokens = min(1 if is_decoding else live[s, KNOWN] - before, limit, left)
         if tokens == 0:
             break
-        needed = blocks_for(before + tokens, rules.block_size) - blocks_for(before, rules.block_size)
+        if is_decoding:
+            needed = 1 if live[s, PHASE] == count[CALL_PHASE] else 0
+        else:
+            needed = blocks_for(before + tokens, rules.block_size) - blocks_for(before, rules.block_size)
         gave_way = False
         after = -1
         while needed > count[FREE] and not gave_way:
@@ -282,9 +286,8 @@ def walk_running(
             continue
         live[s, SERVED] = count[CALL]
         live[s, CHUNK] = tokens
-        if live[s, DECODING]:
-            count[DECODING_KV] += 1
-        fill(before, tokens, live[s, STRAGGLER], False, rules.block_size, count)
+        count[DECODING_KV] += is_decoding
+        take(tokens, needed, live[s, STRAGGLER], False, rules.block_size, count)
         if rules.prefix_caching and (needed > 0 or (before + tokens) % rules.block_size == 0):
             fill_blocks(s, before, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
         left -= tokens

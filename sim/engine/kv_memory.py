@@ -40,6 +40,12 @@ def blocks_for(tokens, block_size):
 def fill(computed, tokens, straggler, is_reserved, block_size, count):
     """A member takes the blocks for `tokens` more tokens (they are known to be there) and fills them."""
     new = blocks_for(computed + tokens, block_size) - blocks_for(computed, block_size)
+    take(tokens, new, straggler, is_reserved, block_size, count)
+
+
+@njit(**JIT)
+def take(tokens, new, straggler, is_reserved, block_size, count):
+    """Count `tokens` more tokens of a member and the `new` blocks that they need."""
     count[KV_STRAGGLER if straggler else KV_TYPICAL] += tokens
     count[UNFILLED] += new * block_size - tokens
     count[STRAGGLER_BLOCKS] += new * straggler

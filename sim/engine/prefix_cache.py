@@ -38,10 +38,14 @@ LOW_BITS = (1 << 31) - 1
 
 
 @njit(**JIT)
-def mix(key, value):
-    """Next key of a chain: two polynomial hashes side by side, modulo primes below 2 ** 31 so nothing overflows."""
-    low = ((key & LOW_BITS) * 1_103_515_245 + value) % 2_147_483_647
-    high = ((key >> 31) * 1_664_525_007 + value) % 2_147_483_629
+def mix(key, content, length):
+    """Next key of a chain after `length` tokens of `content`.
+
+    Two polynomial hashes side by side, modulo primes below 2 ** 31 so that nothing overflows.
+    """
+    run = content * 512 + length
+    low = ((key & LOW_BITS) * 1_103_515_245 + run) % 2_147_483_647
+    high = ((key >> 31) * 1_664_525_007 + run) % 2_147_483_629
     return (high << 31) | low
 
 
@@ -63,7 +67,7 @@ def next_key(key, i, block, block_size, first_segment, end_segment, segments):
             taken = min(stop, end) - at
             if segments[segment, CONTENT] != run_content:
                 if run_len > 0:
-                    key = mix(mix(key, run_content), run_len)
+                    key = mix(key, run_content, run_len)
                 run_content = segments[segment, CONTENT]
                 run_len = 0
             run_len += taken
@@ -74,11 +78,11 @@ def next_key(key, i, block, block_size, first_segment, end_segment, segments):
     if at < end:
         if run_content != i:
             if run_len > 0:
-                key = mix(mix(key, run_content), run_len)
+                key = mix(key, run_content, run_len)
             run_content = i
             run_len = 0
         run_len += end - at
-    return mix(mix(key, run_content), run_len)
+    return mix(key, run_content, run_len)
 
 
 @njit(**JIT)
