@@ -1,14 +1,37 @@
 """Shared by all tests."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from sim.engine import MEMORY_ROWS, TIME_ROWS, Run
+
 # The first example may compile kernels, so no example has a deadline. In CI the examples are the same every time.
 settings.register_profile("longtail", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("longtail")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_ledger_balances() -> Iterator[None]:
+    """Whatever a test is about: the rows of both ledgers of every run add up to its memory and its time."""
+    engine = sys.modules["sim.engine.run"]
+    collect = engine.run_of
+
+    def checked(rules: Any, *state: Any) -> Run:
+        run = collect(rules, *state)
+        total = run.bins.sum(axis=0)
+        for rows, whole in ((MEMORY_ROWS, rules.usable_blocks * run.duration_s), (TIME_ROWS, run.duration_s)):
+            assert abs(total[list(rows)].sum() - whole) <= 1e-9 * whole, [(row.name, total[row]) for row in rows]
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "run_of", checked)
+        yield
 
 
 @pytest.fixture

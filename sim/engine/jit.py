@@ -31,10 +31,12 @@ def sources_hash() -> str:
 
 def cache_folder() -> Path:
     """First writable of `NUMBA_CACHE_DIR`, the user's cache folder and the temporary folder."""
-    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    roots = [os.environ.get("NUMBA_CACHE_DIR"), Path(user_cache) / "longtail", Path(tempfile.gettempdir()) / "longtail"]
-    for root in filter(None, roots):
-        folder = Path(root) / sources_hash()
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    roots = [user_cache / "longtail", Path(tempfile.gettempdir()) / "longtail"]
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        roots.insert(0, Path(named))
+    for root in roots:
+        folder = root / sources_hash()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -45,7 +47,7 @@ def cache_folder() -> Path:
 
 
 CACHE_FOLDER = cache_folder()
-numba.config.CACHE_DIR = str(CACHE_FOLDER)
+numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
 def is_compiled() -> bool:

@@ -99,14 +99,14 @@ def run(
     fruitless = 0
     while True:
         at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
-        before = state.count.copy()
+        before = state.counts.copy()
         stop = Stop(advance(rules, inputs, *numbers, state, tape, float(until_s), at_once, bool(record_steps)))
         if calls_left is not None:
-            calls_left -= int(state.count[st.SUM_STEPS] - before[st.SUM_STEPS])
+            calls_left -= int(state.counts[st.SUM_STEPS] - before[st.SUM_STEPS])
         if on_progress is not None:
-            on_progress(float(state.count[st.NUM_DONE]) / len(inputs.asked))
+            on_progress(float(state.counts[st.NUM_DONE]) / len(inputs.asked))
         if stop == Stop.CALLS:
-            fruitless = 0 if is_fruitful(before, state.count) else fruitless + 1
+            fruitless = 0 if is_fruitful(before, state.counts) else fruitless + 1
         if fruitless == FRUITLESS_ROUNDS and calls_left is None:
             stop = Stop.STUCK
         if stop == Stop.FULL:
@@ -121,7 +121,7 @@ def run(
         state.out_n,
         state.gap_stack,
         state.bins,
-        state.count,
+        state.counts,
         state.real,
     )
     return run_of(rules, state, stop, tape if record_steps else None)
@@ -134,9 +134,8 @@ def is_fruitful(before: Ints, after: Ints) -> bool:
 
 def plain_rules(rules: Rules) -> Rules:
     """Rules of one type each, so that the loop compiles once."""
-    return Rules(
-        *(float(x) if name == "batch_wait_s" else int(x) for name, x in zip(Rules._fields, rules, strict=True))
-    )
+    whole = {name: int(value) for name, value in rules._asdict().items() if name != "batch_wait_s"}
+    return Rules(**whole, batch_wait_s=float(rules.batch_wait_s))
 
 
 def with_more_room(tape: Tape) -> Tape:
@@ -150,7 +149,7 @@ def with_more_room(tape: Tape) -> Tape:
 
 def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
     """Collect a run from the final state."""
-    count = state.count
+    count = state.counts
     last_bin = int(count[st.BIN]) + 1
     return Run(
         outcome=outcome_of(rules, state),
@@ -199,7 +198,7 @@ def outcome_of(rules: Rules, state: State) -> Outcome:
 
 def step_table_of(state: State, tape: Tape) -> StepTable:
     """The recorded calls, cut to their number."""
-    count = state.count
+    count = state.counts
     steps = int(count[st.STEPS_RECORDED])
     n = tape.numbers[:steps]
     lists = {

@@ -169,7 +169,7 @@ class Inputs(NamedTuple):
 class State(NamedTuple):
     """All that changes during a run."""
 
-    count: Ints  # the entries named above
+    counts: Ints  # the entries named above
     real: Floats
     live: Ints  # (max_num_seqs, NUM_LIVE)
     live_s: Floats  # (max_num_seqs, 2)
@@ -226,7 +226,7 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
     block_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
     longest = min(int((requests.prompt_len + requests.output_len).max()), rules.max_model_len)
     state = State(
-        count=np.zeros(NUM_COUNT, np.int64),
+        counts=np.zeros(NUM_COUNT, np.int64),
         real=np.zeros(NUM_REAL),
         live=np.zeros((slots, NUM_LIVE), np.int64),
         live_s=np.zeros((slots, 2)),
@@ -263,11 +263,11 @@ def first_tape(rows: int, slots: int) -> Tape:
 def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State) -> None:
     """Entries that do not start at zero."""
     for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN):
-        state.count[entry] = -1
-    state.count[NUM_FREE_SLOTS] = len(state.slots)
+        state.counts[entry] = -1
+    state.counts[NUM_FREE_SLOTS] = len(state.slots)
     state.slots[:, FREE_SLOT] = np.arange(len(state.slots))[::-1]
     state.phases[:, FIRST] = state.phases[:, LAST] = -1
-    state.count[FREE] = rules.usable_blocks
+    state.counts[FREE] = rules.usable_blocks
     state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
     state.real[GAP_HIGH] = -1.0
     state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
@@ -275,7 +275,7 @@ def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State
     first_questions = np.sort(inputs.arrival_s[: requests.users])  # sorted, so a heap
     first_questions -= first_questions[0] if requests.users else 0.0
     state.thinking[: len(first_questions), 0] = first_questions
-    state.count[ISSUED] = len(first_questions) if requests.users else len(inputs.arrival_s)
+    state.counts[ISSUED] = len(first_questions) if requests.users else len(inputs.arrival_s)
     if rules.prefix_caching:
         ring = np.arange(rules.usable_blocks + 1)
         state.blocks[:, FREE_NEXT] = np.roll(ring, -1)
