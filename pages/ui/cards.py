@@ -9,7 +9,7 @@ from ui.live_plot import live_plot
 from ui.load_job import Job, load_job, pinned_load_job
 
 from sim.studies.load_curve import curve, without_load
-from sim.view import alt, figures
+from sim.view import alt, figures, load_figure
 from sim.view.banners import all_clear
 from sim.view.banners import banners as banners_of
 from sim.view.quantity import INPUT_RATE, OUTPUT_RATE, TOTAL_RATE
@@ -78,10 +78,10 @@ def _draw_load(asked: Asked, current: RunView, job: Job, other: Job | None) -> N
     if job.problem:
         st.error(job.problem)
         return
-    figure = figures.load(
+    figure = load_figure.load(
         curve(job.points),
         current.distributions["TPOT"].quantity,
-        figures.load_title(asked.scenario),
+        load_figure.load_title(asked.scenario),
         job.loads,
         current.operating,
         is_complete=job.is_done and (other is None or other.is_done),

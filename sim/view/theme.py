@@ -21,6 +21,16 @@ SECOND = {"color": VERMILION, "width": 1.6, "dash": "dot"}
 PINNED = {"color": GREY, "width": 1.8, "dash": "dash"}
 LIMIT = {"color": VERMILION, "width": 1.4, "dash": "dot"}
 
+RIGHT_LEGEND = {
+    "x": 1.01,
+    "xanchor": "left",
+    "y": 1,
+    "yanchor": "top",
+    "font": {"size": 11},
+    "traceorder": "reversed",
+    "bgcolor": "rgba(0,0,0,0)",
+    "itemwidth": 30,
+}
 PLOT_HEIGHT_PX = 290
 LEFT_MARGIN_PX = 58  # the same everywhere, so that the plots of a column stand in one line
 FONT = {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 12}

@@ -20,7 +20,6 @@ REPEATS = 20
 CASES = {  # address and knob; every step of the knob is a scenario not seen before
     "rate, 10,000 requests, pinned baseline": ("?preset=chat&rate=0.3", "rate"),
     "mean output, prefix caching, pinned baseline": ("?preset=shared-prefix&outputmean=25", "outputmean"),
-    "batch limit, memory under pressure": ("?preset=memory-pressure&seqs=2", "seqs"),
 }
 WATCH = """
 () => {

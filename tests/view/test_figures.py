@@ -6,7 +6,7 @@ import pytest
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.load_curve import LoadPoint, curve
-from sim.view import figures, theme
+from sim.view import figures, load_figure, theme
 from sim.view.quantity import OUTPUT_RATE, TPOT
 from sim.view.run_view import run_view
 
@@ -75,7 +75,7 @@ def test_memory_stacks_every_row_that_can_be_seen(current):
 
 def test_an_incomplete_load_curve_says_so():
     def texts(is_complete: bool) -> list[str]:
-        figure = figures.load(curve(points(1, 2)), TPOT, "rate", (1, 2, 4), None, is_complete=is_complete)
+        figure = load_figure.load(curve(points(1, 2)), TPOT, "rate", (1, 2, 4), None, is_complete=is_complete)
         return [note.text for note in figure.layout.annotations]
 
     assert any("incomplete" in text for text in texts(False))
@@ -84,7 +84,7 @@ def test_an_incomplete_load_curve_says_so():
 
 def test_the_load_axis_stands_still_while_points_come_in():
     few, all_points = (
-        figures.load(curve(points(*loads)), TPOT, "rate", (1, 2, 4), None, is_complete=False)
+        load_figure.load(curve(points(*loads)), TPOT, "rate", (1, 2, 4), None, is_complete=False)
         for loads in ((1,), (1, 2, 4))
     )
     assert few.layout.xaxis.range == all_points.layout.xaxis.range
@@ -92,20 +92,20 @@ def test_the_load_axis_stands_still_while_points_come_in():
 
 def test_the_operating_point_stands_at_its_load_in_both_panels():
     here = LoadPoint(2.5, 0.03, 260.0, False)
-    figure = figures.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), here, is_complete=True)
+    figure = load_figure.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), here, is_complete=True)
     marks = [trace for trace in figure.data if trace.name == "this run"]
     assert [(mark.x[0], mark.y[0]) for mark in marks] == [(2.5, 30.0), (2.5, 260.0)]
 
 
 def test_points_whose_queue_grew_are_hollow():
-    figure = figures.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), None, is_complete=True)
+    figure = load_figure.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), None, is_complete=True)
     assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
 
 
 def test_figures_stand_with_no_values_at_all():
     empty = run_view(with_values(preset("textbook-straggler"), {"workload.num_requests": 1})).distributions["ITL"]
     assert figures.distribution(empty).layout.annotations[0].text == figures.NO_VALUES
-    assert figures.load(curve([]), TPOT, "rate", (), None, is_complete=False).layout.xaxis.range is not None
+    assert load_figure.load(curve([]), TPOT, "rate", (), None, is_complete=False).layout.xaxis.range is not None
 
 
 @pytest.mark.parametrize(

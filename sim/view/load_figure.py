@@ -1,0 +1,141 @@
+"""The load curve: P99 latency and throughput against load, with the run on screen marked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sim.scenario import Scenario
+from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
+from sim.view import theme
+from sim.view.lines import Style, across, note, positive_range, runs, short
+from sim.view.quantity import Quantity
+from sim.view.theme import axis, layout, log_axis
+
+INCOMPLETE = "incomplete: more points are being computed"
+TOO_FEW = "P99 needs at least 100 requests"
+MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
+
+
+def load_title(scenario: Scenario) -> str:
+    """Title of the load axis: what load is in this scenario."""
+    return "concurrency (users)" if is_closed(scenario) else "arrival rate (requests/s)"
+
+
+def load(
+    curve: LoadCurve,
+    quantity: Quantity,
+    load_title: str,
+    loads: Sequence[float],
+    operating: LoadPoint | None,
+    *,
+    is_complete: bool,
+    limit: float | None = None,
+    pinned: LoadCurve | None = None,
+) -> go.Figure:
+    """P99 latency above, throughput below, against load; the operating point stands on a dotted line.
+
+    Parameters
+    ----------
+    curve, pinned : LoadCurve
+    quantity : Quantity
+        Of the latency.
+    load_title : str
+        Title of the load axis.
+    loads : sequence of float
+        All loads to come, so that the axis stands still while points come in; empty while unknown.
+    operating : LoadPoint, optional
+        The run on screen.
+    is_complete : bool
+        False while points are missing: the figure says so.
+    limit : float, optional
+        Of the latency, in its stored unit.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    scale = quantity.scale
+    traces = [trace for run in runs(curve, pinned) for trace in _curve(*run, quantity)]
+    latencies = [trace.y for trace in traces if trace.yaxis == "y"]
+    if operating is not None:
+        traces += _mark(operating, quantity)
+        latencies.append([np.nan_to_num(operating.p99_tpot_s * scale)])
+    if limit is not None:
+        latencies.append([limit * scale])
+    all_loads = [*loads, *curve.load, operating.load if operating else 0]
+    return go.Figure(
+        traces,
+        layout(
+            f"load {quantity.key} {load_title}",
+            xaxis=log_axis(f"{load_title}, log scale", *positive_range([all_loads]), anchor="y2"),
+            yaxis=log_axis(f"p99 {quantity.short} ({quantity.unit})", *positive_range(latencies), domain=[0.56, 1]),
+            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
+            showlegend=pinned is not None or operating is not None,
+            shapes=_shapes(operating, None if limit is None else limit * scale),
+            annotations=_notes(curve, is_complete),
+        ),
+    )
+
+
+def _curve(run: LoadCurve, name: str, style: Style, quantity: Quantity) -> list[go.Scatter]:
+    """Latency and throughput; points whose queue grew are hollow."""
+    symbol = np.where(run.is_unstable, "circle-open", "circle").tolist()
+    marker = {"size": 6, "symbol": symbol, "color": style["color"]}
+    return [
+        go.Scatter(
+            x=short(run.load),
+            y=short(values),
+            name=name,
+            uid=f"{yaxis} {name}",
+            mode="lines+markers",
+            line=style,
+            marker=marker,
+            yaxis=yaxis,
+            legendgroup=name,
+            showlegend=yaxis == "y",
+            hovertemplate=f"%{{y:,.4~g}} {unit}",
+        )
+        for values, yaxis, unit in (
+            (run.p99_tpot_s * quantity.scale, "y", quantity.unit),
+            (run.output_tokens_per_s, "y2", "tokens/s"),
+        )
+    ]
+
+
+def _mark(point: LoadPoint, quantity: Quantity) -> list[go.Scatter]:
+    """Diamonds where the run on screen stands."""
+    return [
+        go.Scatter(
+            x=[point.load],
+            y=[value],
+            yaxis=yaxis,
+            uid=f"{yaxis} this run",
+            mode="markers",
+            marker=MARK,
+            name="this run",
+            legendgroup="this run",
+            showlegend=yaxis == "y",
+            hovertemplate="%{y:,.4~g}",
+        )
+        for yaxis, value in (("y", point.p99_tpot_s * quantity.scale), ("y2", point.output_tokens_per_s))
+    ]
+
+
+def _shapes(operating: LoadPoint | None, limit: float | None) -> list[dict[str, Any]]:
+    """Dotted lines: across the panels at the run on screen, along the upper one at the limit."""
+    shapes = []
+    if operating is not None:
+        shapes.append(across(operating.load, {"color": theme.ORANGE, "width": 1, "dash": "dot"}, layer="below"))
+    if limit is not None:
+        along = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": limit, "y1": limit}
+        shapes.append(along | {"line": theme.LIMIT})
+    return shapes
+
+
+def _notes(curve: LoadCurve, is_complete: bool) -> list[dict[str, Any]]:
+    notes = [] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})]
+    if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
+        notes.append(note(TOO_FEW, 0.5, 0.8))
+    return notes
