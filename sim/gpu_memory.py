@@ -40,14 +40,20 @@ def expert_params(model: Model) -> float:
     return float(moe_layers * model.num_experts * matrices * model.hidden * model.moe_intermediate)
 
 
-def weight_bytes(model: Model, dtype: str) -> float:
-    """Bytes of all weights, over all GPUs.
+def quantised_params(model: Model, dtype: str) -> float:
+    """Parameters of matrix products held in `dtype`; the others stay at 16 bit.
 
-    Embedding and output head stay at 16 bit. With 4-bit weights so does everything but the experts, where a model
-    has experts (as gpt-oss is published).
+    The output head stays at 16 bit. With 4-bit weights so does everything but the experts, where a model has experts
+    (as gpt-oss is published).
     """
-    head = float(model.vocab * model.hidden)
-    quantised = expert_params(model) if dtype == "fp4" and model.is_moe else model.matmul_params - head
+    if dtype == "fp4" and model.is_moe:
+        return expert_params(model)
+    return model.matmul_params - float(model.vocab * model.hidden)
+
+
+def weight_bytes(model: Model, dtype: str) -> float:
+    """Bytes of all weights, over all GPUs; the embedding stays at 16 bit."""
+    quantised = quantised_params(model, dtype)
     return quantised * WEIGHT_BYTES[dtype] + (model.params - quantised) * WEIGHT_BYTES["bf16"]
 
 

@@ -137,16 +137,57 @@ class Slo(Part):
     assumed: AssumedLengths | None = Field(default=None, description="Output lengths that the limits assume.")
 
 
+class CalibratedStep(Part):
+    """Step-time coefficients fitted to measurements of one deployment, as `longtail calibrate` writes them."""
+
+    model: str = Field(min_length=1, max_length=100, description="Model that was measured.")
+    gpu: str = Field(min_length=1, max_length=100, description="GPU that it ran on.")
+    tensor_parallel_size: Whole = Field(ge=1, le=16, description="GPUs that it ran on.")
+    weight_dtype: str = Field(min_length=1, max_length=20, description="Data type of its weights.")
+    kv_cache_dtype: Literal["auto", "fp8"] = Field(description="Data type of its KV cache.")
+    fixed_ms: Number = Field(
+        ge=0, le=1000, description="What every step takes besides weights and KV: launches, collectives, host."
+    )
+    inv_eff_mem: Number = Field(ge=0.1, le=100, description="Reading weights, over the datasheet's time.")
+    inv_eff_kv: Number = Field(ge=0.1, le=100, description="Reading KV cache, over the datasheet's time.")
+    inv_eff_flop: Number = Field(ge=0.1, le=100, description="Matrix products, over the datasheet's time.")
+    inv_eff_attn: Number = Field(ge=0.1, le=100, description="Attention of prefill, over the datasheet's time.")
+    points: Whole = Field(ge=1, le=1_000_000, description="Measured points it was fitted to.")
+    error_percent: Number | None = Field(
+        default=None, ge=0, le=1e6, description="Mean TPOT error on points left out of the fit. None: not known."
+    )
+    measured: str = Field(default="", max_length=200, description="Where the measurements come from.")
+
+
 class Cost(Part):
     """How long a step takes and what an hour costs."""
 
-    source: Literal["catalog", "constant"] = Field(
-        default="catalog", description="catalog: step time of model and GPU. constant: every step takes step_ms."
+    source: Literal["catalog", "constant", "calibrated"] = Field(
+        default="catalog",
+        description="catalog: step time of model and GPU. constant: every step takes step_ms. calibrated: fitted to "
+        "measurements of this deployment.",
     )
     step_ms: Number = Field(default=10.0, gt=0, le=3_600_000, description="Step time where the source is constant.")
     host_ms: Number | None = Field(
-        default=None, ge=0, le=1000, description="Host time of each step on top of the GPU's. None: vLLM V1's 1 ms."
+        default=None,
+        ge=0,
+        le=1000,
+        description="Host time of each step on top of the GPU's; source catalog only. None: the engine's usual.",
+    )
+    coefficients: CalibratedStep | None = Field(
+        default=None, description="What was fitted, where the source is calibrated."
     )
     price_per_gpu_hour: Number | None = Field(
         default=None, ge=0, le=10_000, description="USD. None: the catalogue's indicative price."
     )
+
+    @model_validator(mode="after")
+    def _calibrated_has_coefficients(self) -> Self:
+        if self.source == "calibrated" and self.coefficients is None:
+            raise ValueError("coefficients is none; cost.source calibrated needs those that calibration fitted")
+        return self
+
+    @property
+    def calibrated_step(self) -> CalibratedStep | None:
+        """What was fitted, if it is to be used."""
+        return self.coefficients if self.source == "calibrated" else None

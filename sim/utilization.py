@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from sim.catalog import gpu, model
-from sim.cost.step_time import flops_ms, weights_ms
+from sim.cost.terms import flops_ms, weights_ms
 from sim.engine.accounts import Bin
 from sim.result import Result
 

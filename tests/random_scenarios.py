@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from sim.catalog import dataset_names, gpu_names, model_names
 from sim.scenario import Scenario
-from tests.scenario_fields import Place, placed, places
+from tests.scenario_fields import COEFFICIENTS, Place, placed, places
 
 SINGLE = [
     place
     for place in places()
-    if not place.path.startswith("workload.") and place.path not in ("version", "about.tags")
+    if not place.path.startswith(("workload.", "cost.coefficients.")) and place.path not in ("version", "about.tags")
 ]
 NAMES = st.text("abcXYZ019_.-", min_size=1, max_size=12)
 
@@ -104,6 +104,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     scheduler = values.get("scheduler", {})
     if scheduler.get("max_num_seqs") and scheduler.get("max_num_batched_tokens"):
         scheduler["max_num_batched_tokens"] = max(scheduler["max_num_batched_tokens"], scheduler["max_num_seqs"])
+    if values.get("cost", {}).get("source") == "calibrated" or draw(st.booleans()):
+        values = placed(values, "cost.coefficients", {**COEFFICIENTS, "fixed_ms": draw(st.floats(0, 1000))})
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     values["workload"] = {
         "arrivals": draw(arrivals()),

@@ -31,6 +31,20 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "closed_loop": {"concurrency": 1},
 }
 TRACE_FILE = {"name": "trace.csv", "sha256": "0" * 64, "rows": 1}
+COEFFICIENTS = {
+    "model": "Llama-3.1-8B",
+    "gpu": "H100-SXM",
+    "tensor_parallel_size": 1,
+    "weight_dtype": "bf16",
+    "kv_cache_dtype": "auto",
+    "fixed_ms": 2,
+    "inv_eff_mem": 1.2,
+    "inv_eff_kv": 1.1,
+    "inv_eff_flop": 1.3,
+    "inv_eff_attn": 1.5,
+    "points": 8,
+}
+WHOLE_PARTS = {"trace_file": TRACE_FILE, "coefficients": COEFFICIENTS}  # parts that are left out, or complete
 
 
 class Place(NamedTuple):
@@ -86,8 +100,10 @@ def _of_part(part: type[Part], prefix: str, around: dict[str, Any]) -> Iterator[
                 yield Place(path, field, around)
                 yield from _of_part(inner_parts[0], f"{path}.0.", around)
             else:
-                inside = placed(around, path, TRACE_FILE) if name == "trace_file" else around
+                inside = placed(around, path, WHOLE_PARTS[name]) if name in WHOLE_PARTS else around
                 yield from _of_part(inner_parts[0], f"{path}.", inside)
+        elif path == "cost.source":  # one of its choices needs what was fitted
+            yield Place(path, field, placed(around, "cost.coefficients", COEFFICIENTS))
         elif name != "kind":  # the tag of a union: other tests
             yield Place(path, field, around)
 

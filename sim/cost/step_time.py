@@ -3,18 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.catalog import Gpu, Model, gpu, model
+from sim.catalog import gpu, model
 from sim.cost.coefficients import Coefficients, coefficients
+from sim.cost.host import host_ms_of
+from sim.cost.terms import Terms, terms_of
 from sim.deployment import resolve
 from sim.engine.inputs import StepTime
-from sim.gpu_memory import WEIGHT_BYTES, expert_params, kv_bytes_per_token, weight_dtype
+from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
-from sim.system_spec import Deployment
-
-HOST_MS = 1.0  # vLLM V1, each step
-LONGEST_TABLE = 65_536  # tokens; past it the table goes on in a straight line
+from sim.system_spec import CalibratedStep, Deployment
 
 Floats = NDArray[np.float64]
+
+LONGEST_TABLE = 65_536  # tokens; past it the table goes on in a straight line
 
 
 def step_time(scenario: Scenario, max_tokens: int | None = None) -> StepTime:
@@ -38,12 +39,14 @@ def step_time(scenario: Scenario, max_tokens: int | None = None) -> StepTime:
     cost = scenario.cost
     if cost.source == "constant":
         return StepTime(np.full(len(tokens), cost.step_ms / 1000), 0.0, 0.0, 0.0)
-    host_ms = HOST_MS if cost.host_ms is None else cost.host_ms
-    return deployment_step_time(scenario.deployment, tokens, host_ms)
+    host_ms = host_ms_of(scenario.scheduler.system) if cost.host_ms is None else cost.host_ms
+    return deployment_step_time(scenario.deployment, tokens, host_ms, cost.calibrated_step)
 
 
-def deployment_step_time(deployment: Deployment, tokens: Floats, host_ms: float) -> StepTime:
-    """Step time of a deployment by the catalogue's coefficients.
+def deployment_step_time(
+    deployment: Deployment, tokens: Floats, host_ms: float, calibrated: CalibratedStep | None = None
+) -> StepTime:
+    """Step time of a deployment.
 
     Parameters
     ----------
@@ -52,19 +55,57 @@ def deployment_step_time(deployment: Deployment, tokens: Floats, host_ms: float)
         0, 1, ..., m - 1: tokens of an iteration.
     host_ms : float
         The engine's own time in each step.
+    calibrated : CalibratedStep, optional
+        What was fitted to measurements of this deployment; it replaces the catalogue's figures and the host time.
     """
-    shape, card = model(deployment.model), gpu(deployment.gpu)
-    dtype, gpus = weight_dtype(shape, deployment), deployment.tensor_parallel_size
-    fit, _ = coefficients(card, shape, dtype)
-    memory_ms = fit.inv_eff_mem * weights_ms(shape, card, dtype, tokens) / gpus
-    compute_ms = fit.inv_eff_flop * flops_ms(shape, card, dtype, tokens) / gpus
-    linear_ms = fit.o0_ms + fit.o1_us_layer * shape.layers / 1000 + host_ms + smooth_max(memory_ms, compute_ms, fit.p)
-    linear_ms = linear_ms + allreduce_ms(shape, card, fit, gpus, tokens)
-    linear_s = np.round(linear_ms / 1000, 12)  # ps: powers differ in the last bit between machines
-    kv_ms = fit.inv_eff_kv * kv_bytes_per_token(shape, deployment) / (card.hbm_bw_gbs * 1e6)
-    work_ms = 4.0 * shape.layers * shape.heads * shape.head_dim / gpus / (card.bf16_tflops * 1e9)
-    slope_s = float(linear_s[-1] - linear_s[-2])
-    return StepTime(linear_s, slope_s, kv_ms / 1000, fit.inv_eff_attn * work_ms / 1000)
+    fit, _ = catalogue_fit(deployment)
+    if calibrated is not None:
+        fit, host_ms = calibrated_fit(fit, calibrated)
+    return composed(terms_of(deployment, tokens), fit, host_ms)
+
+
+def catalogue_fit(deployment: Deployment) -> tuple[Coefficients, bool]:
+    """The catalogue's coefficients for a deployment, and whether they were fitted on that GPU."""
+    shape = model(deployment.model)
+    fit, is_fitted = coefficients(gpu(deployment.gpu), shape, weight_dtype(shape, deployment))
+    if deployment.kv_cache_dtype == "fp8":
+        fit = fit._replace(inv_eff_kv=fit.inv_eff_kv8)
+    return fit, is_fitted
+
+
+def calibrated_fit(fit: Coefficients, calibrated: CalibratedStep) -> tuple[Coefficients, float]:
+    """Catalogue coefficients with the calibrated ones in their place, and the time that is left of a step."""
+    fit = fit._replace(
+        o0_ms=0.0,
+        o1_us_layer=0.0,
+        ar_us=0.0,
+        inv_eff_mem=calibrated.inv_eff_mem,
+        inv_eff_kv=calibrated.inv_eff_kv,
+        inv_eff_flop=calibrated.inv_eff_flop,
+        inv_eff_attn=calibrated.inv_eff_attn,
+    )
+    return fit, calibrated.fixed_ms
+
+
+def composed(terms: Terms, fit: Coefficients, host_ms: float) -> StepTime:
+    """Terms and coefficients as one table by tokens and two factors, in seconds.
+
+    `terms` must be those of 0, 1, 2, ... tokens.
+    """
+    linear_s = np.round(linear_ms(terms, fit, host_ms) / 1000, 12)  # ps: powers differ in the last bit by machine
+    return StepTime(
+        linear_s,
+        float(linear_s[-1] - linear_s[-2]),
+        fit.inv_eff_kv * terms.kv_ms / 1000,
+        fit.inv_eff_attn * terms.attention_ms / 1000,
+    )
+
+
+def linear_ms(terms: Terms, fit: Coefficients, host_ms: float) -> Floats:
+    """Everything in a step but attention: (m,) float64, as the terms."""
+    fixed_ms = fit.fixed_ms(terms.layers, terms.allreduces) + host_ms
+    products_ms = smooth_max(fit.inv_eff_mem * terms.weights_ms, fit.inv_eff_flop * terms.flops_ms, fit.p)
+    return fixed_ms + products_ms + fit.allreduce(terms.gpus) * terms.transfer_ms
 
 
 def smooth_max(a: Floats, b: Floats, p: float) -> Floats:
@@ -73,27 +114,3 @@ def smooth_max(a: Floats, b: Floats, p: float) -> Floats:
     scale = np.where(largest > 0, largest, 1.0)
     smooth: Floats = largest * ((a / scale) ** p + (b / scale) ** p) ** (1 / p)
     return smooth
-
-
-def weights_ms(shape: Model, card: Gpu, dtype: str, tokens: Floats) -> Floats:
-    """Reading the weights at full bandwidth; of the experts only those that some token is sent to."""
-    read = np.full(len(tokens), shape.matmul_params - expert_params(shape))
-    if shape.is_moe:
-        missed = (1.0 - shape.experts_per_token / shape.num_experts) ** tokens
-        read = read + expert_params(shape) * (1.0 - missed)
-    return read * WEIGHT_BYTES[dtype] / (card.hbm_bw_gbs * 1e6)
-
-
-def flops_ms(shape: Model, card: Gpu, dtype: str, tokens: Floats) -> Floats:
-    """Matrix products at the dense peak of the weights' type; at 16 bit where the GPU has no such type."""
-    peaks = {"bf16": card.bf16_tflops, "fp8": card.fp8_tflops, "fp8_block": card.fp8_tflops, "fp4": card.fp4_tflops}
-    return 2.0 * tokens * shape.active_matmul_params / ((peaks[dtype] or card.bf16_tflops) * 1e9)
-
-
-def allreduce_ms(shape: Model, card: Gpu, fit: Coefficients, gpus: int, tokens: Floats) -> Floats:
-    """Two all-reduces a layer of 16-bit hidden states over a ring."""
-    if gpus == 1:
-        return np.zeros(len(tokens))
-    calls = 2 * shape.layers
-    transfer_ms = 2 * (gpus - 1) / gpus * tokens * shape.hidden * 2.0 * calls / (card.link_gbs * 1e6)
-    return fit.ar_us * calls / 1000 + fit.allreduce(gpus) * transfer_ms

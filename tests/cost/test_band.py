@@ -2,6 +2,9 @@ import pytest
 
 from sim.cost import band
 from sim.scenario import Scenario, with_values
+from tests.scenario_fields import COEFFICIENTS
+
+CALIBRATED = {"cost.source": "calibrated"} | {f"cost.coefficients.{key}": COEFFICIENTS[key] for key in COEFFICIENTS}
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,15 @@ from sim.scenario import Scenario, with_values
         ({"deployment.gpu": "L40S", "deployment.tensor_parallel_size": 2}, 25, "without NVLink", False),
         ({"deployment.tensor_parallel_size": 2}, 10, "dense", True),
         ({"cost.source": "constant"}, None, "constant", True),
+        ({"deployment.model": "gpt-oss-20b"}, 25, "sliding windows", False),
+        (CALIBRATED, 10, "unknown", True),
+        (CALIBRATED | {"cost.coefficients.error_percent": 2.0}, 5, "8 measured points", True),
+        (CALIBRATED | {"cost.coefficients.error_percent": 7.0}, 7, "calibrated", True),
+        (CALIBRATED | {"cost.coefficients.error_percent": 30.0}, 30, "calibrated", False),
+        (CALIBRATED | {"deployment.gpu": "H200"}, None, "another deployment", False),
+        (CALIBRATED | {"deployment.weight_dtype": "fp8"}, None, "another deployment", False),
+        (CALIBRATED | {"deployment.kv_cache_dtype": "fp8"}, None, "another deployment", False),
+        (CALIBRATED | {"deployment.gpu_memory_utilization": 0.8}, 10, "calibrated", True),
     ],
 )
 def test_every_deployment_says_how_far_to_trust_its_times(
