@@ -10,7 +10,7 @@ from sim.view.verdict import verdict
 
 asked = st.session_state.asked
 if asked.scenario is None:
-    header("This scenario cannot run.", asked)
+    header("This scenario cannot run.", asked, can_pin=False)
     st.error(asked.refusal)
     st.stop()
 
@@ -18,7 +18,7 @@ runs.ready()
 try:
     current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
 except ScenarioError as error:
-    header("This scenario cannot run.", asked)
+    header("This scenario cannot run.", asked, can_pin=False)
     st.error(str(error))
     st.stop()
 pinned, pin_problem = runs.pinned_view(asked)

@@ -10,12 +10,12 @@ from sim.keys import LINK_VERSION, PINS, VERSION, pack, to_query
 PIN = PINS[0]
 
 
-def header(sentence: str, asked: Asked) -> None:
+def header(sentence: str, asked: Asked, *, can_pin: bool = True) -> None:
     """Draw the sentence, the pin and the link."""
     with st.container(horizontal=True, vertical_alignment="center", key="head"):
         with st.container(key="verdict"):
             st.title(sentence, anchor=False)
-        if asked.scenario is not None:
+        if can_pin:
             _pin_button(asked)
         with st.popover("Share", icon=":material/share:", help="A link that restores everything."):
             st.markdown("This link restores knobs and pinned run, on any server of the same version:")

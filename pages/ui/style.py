@@ -13,7 +13,11 @@ _CSS = """
 [data-testid="stSidebarUserContent"] [data-testid="stHorizontalBlock"] {gap: .5rem;}
 [data-testid="stSidebar"] label p {font-size: .82rem;}
 [data-testid="stHeading"] :is(h1, h2, h3) {font-size: 1.35rem; padding: .3rem 0;}
-.st-key-verdict [data-testid="stHeading"] h1 {font-size: 1.15rem; font-weight: 600; line-height: 1.3; padding: 0;}
+.st-key-verdict [data-testid="stHeading"] h1 {
+  font-size: 1.08rem; font-weight: 600; line-height: 1.35; padding: 0; margin: 0;
+}
+.st-key-verdict :is([data-testid="stHeadingWithActionElements"], [data-testid="stMarkdownContainer"]) {margin: 0;}
+[data-testid="stSidebar"] [data-testid="stButtonGroup"] button {padding: 0 .6rem;}
 .st-key-verdict {flex: 1 1 0; min-width: 0;}
 .st-key-head {flex-wrap: nowrap; gap: .5rem; min-height: 3.1rem;}
 [data-testid="stMetric"] {padding: .35rem .5rem .3rem .6rem; min-height: 5.2rem;}

@@ -19,6 +19,7 @@ from sim.view.theme import axis, layout, log_axis, short_number, short_percent
 VISIBLE = 5e-4  # a ledger row below this share at every moment is not drawn
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"
+OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 
 
@@ -40,7 +41,7 @@ def throughput(current: OverTime, quantity: Quantity, pinned: OverTime | None = 
         [line(run.time_s, run.rates[quantity.key], name, style) for run, name, style in runs(current, pinned)],
         layout(
             f"throughput {quantity.key}",
-            xaxis=axis(TIME_AXIS, rangemode="tozero"),
+            xaxis=axis(TIME_AXIS, **OVER_TIME),
             yaxis=axis(quantity.axis_title, rangemode="tozero", tickformat="~s"),
             showlegend=pinned is not None,
         ),
@@ -99,7 +100,7 @@ def memory(current: OverTime, pinned: OverTime | None = None) -> go.Figure:
         traces,
         layout(
             "memory",
-            xaxis=axis(TIME_AXIS, rangemode="tozero", anchor="y2"),
+            xaxis=axis(TIME_AXIS, anchor="y2", **OVER_TIME),
             yaxis=axis("KV blocks (%)", range=[0, 100.5], domain=[0.44, 1], tickvals=[0, 50, 100]),
             yaxis2=axis("requests", rangemode="tozero", domain=[0, 0.32], nticks=4, tickformat="~s"),
             legend=theme.RIGHT_LEGEND,

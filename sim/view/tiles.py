@@ -94,7 +94,12 @@ def _change(
     difference = value - pinned
     if abs(difference) < SAME * max(abs(value), abs(pinned)) or difference == 0:
         return "as pinned", "same"
-    shown = relative_change(value, pinned) if _is_ratio(pinned, quantity) else _signed(difference * quantity.scale)
+    if quantity.unit == "%":
+        shown = f"{difference * quantity.scale:+.1f} points"
+    elif quantity.unit and pinned > 0:
+        shown = relative_change(value, pinned)
+    else:  # a count, or from nothing
+        shown = _signed(difference * quantity.scale)
     if quantity.higher_is_better is None:
         return shown, "note"
     return shown, "better" if (difference > 0) == quantity.higher_is_better else "worse"
@@ -104,11 +109,6 @@ def relative_change(value: float, pinned: float) -> str:
     """A change in percent, or as a factor where percents would be hard to read."""
     ratio = value / pinned
     return f"x {short_number(ratio)}" if ratio >= 3 else f"{ratio - 1:+.1%}".replace("%", " %")
-
-
-def _is_ratio(pinned: float, quantity: Quantity) -> bool:
-    """Whether the change is told in percent: not of counts, of percentages, or from 0."""
-    return pinned > 0 and quantity.unit not in {"", "%"}
 
 
 def _signed(value: float) -> str:

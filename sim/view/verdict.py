@@ -83,7 +83,7 @@ def _limiting(summary: Summary) -> str:
             f"{short_percent(recompute)} of the time goes into computing tokens again"
         )
     reasons = {
-        "withheld_cap": "limits (max_num_seqs, token budget) keep {} of KV memory empty while requests wait",
+        "withheld_cap": "batch limits keep {} of KV memory empty while requests wait",
         "withheld_memory_straggler": "{} of KV memory lies idle because stragglers hold the rest",
         "withheld_memory_other": "KV memory is full: {} is free but too little for the next request",
         "withheld_margin": "the admission margin keeps {} of KV memory empty while requests wait",
@@ -109,7 +109,7 @@ def _against(summary: Summary, pinned: Summary) -> str:
         for key, words in (("output", "output"), ("tpot_p99", f"p99 {_short_label(summary)}"))
         if (now := value_of(key, summary)) is not None and (before := value_of(key, pinned))
     ]
-    return f"against the pinned run {', '.join(changes)}" if changes else "the pinned run is not comparable"
+    return f"against the pinned run, {', '.join(changes)}" if changes else "the pinned run is not comparable"
 
 
 def _short_label(summary: Summary) -> str:
