@@ -30,6 +30,7 @@ from sim.engine.state import (
     HELD_DONE,
     IS_STRAGGLER,
     KNOWN,
+    NEXT_WAITING,
     NUM_FRESH,
     NUM_RUNNING,
     NUM_WAITING,
@@ -41,7 +42,7 @@ from sim.engine.state import (
     STRAGGLER,
     SUM_HIT_BLOCKS,
 )
-from sim.engine.waiting import dequeue
+from sim.engine.waiting import dequeue, put_back
 
 
 @njit(**JIT)
@@ -62,27 +63,48 @@ def admit_at_iteration(
     left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
 ):
     """Admit heads of the queue while budget, slots and blocks allow."""
+    first_skipped = -1
+    last_skipped = -1
     while left > 0 and count[NUM_WAITING] > 0 and count[NUM_RUNNING] < rules.max_num_seqs:
         if not count[HEAD_KNOWN_GOOD]:
             look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
         computed = count[HEAD_HIT] * rules.block_size
         tokens = min(count[HEAD_KNOWN] - computed, limit)
-        if tokens > left:
-            if not rules.chunked_prefill:
-                return
-            tokens = left
+        if tokens > left and not rules.chunked_prefill:
+            if not rules.skip_oversized:
+                break
+            i = count[HEAD]
+            dequeue(rules.order, heap, out_n, count)
+            if first_skipped < 0:
+                first_skipped = i
+            else:
+                out_n[last_skipped, NEXT_WAITING] = i
+            last_skipped = i
+            out_n[i, NEXT_WAITING] = -1
+            continue
+        tokens = min(tokens, left)
         wanted = count[HEAD_WHOLE]
         if not rules.reserve_full_isl:
             wanted = blocks_for(computed + tokens, rules.block_size) - count[HEAD_HIT]
         keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
         if wanted > count[FREE] - count[HEAD_IDLE] - keep:
-            return
+            break
         s = admit_head(computed, tokens, 0, asked, live, slots, out_s, out_n, rules.block_size, count, real)
         if rules.prefix_caching:
             share_prefix(s, rules.block_size, live, blocks, table, count)
             fill_blocks(s, computed, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
         dequeue(rules.order, heap, out_n, count)
         left -= tokens
+    put_back_skipped(first_skipped, rules.order, heap, out_n, count)
+
+
+@njit(**JIT)
+def put_back_skipped(i, order, heap, out_n, count):
+    """Older releases, FCFS: prompts that were passed over return to the front, the last of them foremost."""
+    while i >= 0:
+        after = out_n[i, NEXT_WAITING]
+        put_back(i, order, 0, heap, out_n, count)
+        i = after
 
 
 @njit(**JIT)

@@ -50,6 +50,8 @@ def measure_chunk(s, kv_s, attention_s, live, out_n, count, real):
     """Add one chunk, cut at the high-water mark of tokens that were computed once before."""
     i = live[s, REQUEST]
     tokens = live[s, CHUNK]
+    if tokens == 0:  # passed over in this call
+        return
     context = live[s, COMPUTED]
     work = tokens * context + 0.5 * tokens * tokens
     seconds = kv_s * context + attention_s * work

@@ -155,7 +155,9 @@ def finish_members(
             hold_until_batch_ends(s, computed, rules.block_size, live, count)
         else:
             if rules.prefix_caching:
-                release_blocks(s, computed, live[s, STRAGGLER], rules.block_size, blocks, table, count)
+                release_blocks(
+                    s, computed, live[s, STRAGGLER], rules.block_size, rules.free_to_back, blocks, table, count
+                )
             else:
                 release(computed, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
             leave(s, live, slots, count)

@@ -9,7 +9,9 @@ from numba import njit
 from sim.engine.inputs import Order, Reserve
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks, take
+from sim.engine.members import stop_decoding
 from sim.engine.preempt import computed_before, preempt, victim
+from sim.engine.segments import close_segment
 from sim.engine.state import (
     CALL,
     CALL_PHASE,
@@ -24,6 +26,8 @@ from sim.engine.state import (
     NUM_PARTIAL,
     PARTIAL,
     PHASE,
+    PROMPT_LEN,
+    REQUEST,
     RUN_HEAD,
     RUN_NEXT,
     RUN_TAIL,
@@ -282,6 +286,11 @@ def walk_running(
         if gave_way:
             if rules.order == Order.FCFS:
                 break
+            if rules.self_preempt_stops:
+                pass_over(
+                    after, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, rules, count, real
+                )
+                break
             s = after
             continue
         live[s, SERVED] = count[CALL]
@@ -293,3 +302,29 @@ def walk_running(
         left -= tokens
         s = live[s, RUN_NEXT]
     return left
+
+
+@njit(**JIT)
+def pass_over(s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, count, real):
+    """Older releases: from member `s` on nobody is served in this call.
+
+    A member that decoded goes on as one in mid-prompt that lacks its last token, since it no longer ages with the
+    others; its next token counts as a prefill chunk of one.
+    """
+    while s >= 0:
+        if live[s, DECODING]:
+            before = computed_before(s, live, count)
+            prompt_len = asked[live[s, REQUEST], PROMPT_LEN]
+            close_segment(s, count[CALL] - 1, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real)
+            stop_decoding(s, before, rules.prefix_caching, live, calendar, phases, count)
+            live[s, COMPUTED] = before
+            live[s, KNOWN] = before + 1
+        live[s, CHUNK] = 0
+        s = live[s, RUN_NEXT]
+    count[NUM_PARTIAL] = 0
+    s = count[RUN_HEAD]
+    while s >= 0:
+        if not live[s, DECODING]:
+            slots[count[NUM_PARTIAL], PARTIAL] = s
+            count[NUM_PARTIAL] += 1
+        s = live[s, RUN_NEXT]

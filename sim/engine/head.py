@@ -92,11 +92,12 @@ def find_prefix(i, block_size, asked, segments, blocks, table, key_heads, count)
 
 
 @njit(**JIT)
-def prefill_limit(threshold, max_model_len, count):
+def prefill_limit(rules, count):
     """Largest chunk of one request in a call; a request that is alone is not limited."""
-    if threshold == 0 or count[NUM_RUNNING] + count[NUM_WAITING] <= 1:
-        return max_model_len
-    return threshold
+    is_alone = count[NUM_RUNNING] + count[NUM_WAITING] <= 1 and not rules.limit_lone
+    if is_alone or rules.long_prefill_token_threshold == 0:
+        return rules.max_model_len
+    return rules.long_prefill_token_threshold
 
 
 @njit(**JIT)

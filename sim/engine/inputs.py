@@ -88,3 +88,8 @@ class Rules(NamedTuple):
     prefix_caching: int
     keep_blocks: int  # watermark: free blocks that admission leaves while anything runs
     reserve_full_isl: int
+    # what older vLLM releases do, 0 or 1 each: sim/vllm_releases.py
+    self_preempt_stops: int = 0  # priority: nobody is served after a request that preempted itself
+    limit_lone: int = 0  # the prefill threshold counts for a request that is alone, too
+    free_to_back: int = 0  # blocks without a key join the back of the free ring as well
+    skip_oversized: int = 0  # unchunked: a prompt over the budget lets others pass

@@ -85,12 +85,12 @@ def release(computed, straggler, reserved, block_size, count):
 
 
 @njit(**JIT)
-def release_blocks(s, computed, straggler, block_size, blocks, table, count):
+def release_blocks(s, computed, straggler, block_size, to_back, blocks, table, count):
     """Prefix caching: as `release`, from the last block to the first."""
     held = blocks_for(computed, block_size)
     tokens = computed - (held - 1) * block_size
     for j in range(held - 1, -1, -1):
-        drop_block(table[s, j], 1 - straggler, tokens, block_size, blocks, count)
+        drop_block(table[s, j], 1 - straggler, tokens, block_size, to_back, blocks, count)
         tokens = block_size
 
 

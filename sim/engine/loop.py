@@ -115,7 +115,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
 
         # schedule: running members first, then the queue
         count[NUM_PREEMPTED] = 0
-        limit = prefill_limit(rules.long_prefill_token_threshold, rules.max_model_len, count)
+        limit = prefill_limit(rules, count)
         if is_quiet(rules, phases, count):
             grow_quietly(rules.block_size, is_reserved, phases, count)
             left = rules.max_num_batched_tokens - count[NUM_DECODING]
@@ -141,7 +141,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
                 real,
             )
         has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
-        if count[NUM_WAITING] > 0 and has_seat and may_be_admitted(count):
+        if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
             admit_waiting(
                 left,
                 limit,

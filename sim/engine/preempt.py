@@ -76,7 +76,7 @@ def preempt(
     else:
         drop_partial(s, slots, count)
     if rules.prefix_caching:
-        release_blocks(s, now, live[s, STRAGGLER], rules.block_size, blocks, table, count)
+        release_blocks(s, now, live[s, STRAGGLER], rules.block_size, rules.free_to_back, blocks, table, count)
     else:
         release(now, live[s, STRAGGLER], 0, rules.block_size, count)
     leave(s, live, slots, count)

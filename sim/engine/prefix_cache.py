@@ -184,7 +184,7 @@ def share_block(b, typical, block_size, blocks, count):
 
 
 @njit(**JIT)
-def drop_block(b, typical, tokens, block_size, blocks, count):
+def drop_block(b, typical, tokens, block_size, to_back, blocks, count):
     """One request less refers to a block that holds `tokens` tokens."""
     was_typical = blocks[b, TYPICAL_REFS] > 0
     blocks[b, REFS] -= 1
@@ -197,7 +197,7 @@ def drop_block(b, typical, tokens, block_size, blocks, count):
             count[STRAGGLER_BLOCKS] -= 1
         count[UNFILLED] -= block_size - tokens
         forget_head_if_watched(blocks[b, WATCH], count)
-        free_block(b, blocks, count)
+        free_block(b, to_back, blocks, count)
     elif was_typical and blocks[b, TYPICAL_REFS] == 0:
         count[KV_TYPICAL] -= tokens
         count[KV_STRAGGLER] += tokens
@@ -205,12 +205,12 @@ def drop_block(b, typical, tokens, block_size, blocks, count):
 
 
 @njit(**JIT)
-def free_block(b, blocks, count):
-    """Into the free ring: with a key to the back, without one to the front."""
-    if blocks[b, KEY_HIGH] >= 0:
+def free_block(b, to_back, blocks, count):
+    """Into the free ring: with a key to the back, without one to the front or, in older releases, to the back."""
+    count[CACHED_IDLE] += blocks[b, KEY_HIGH] >= 0
+    if to_back or blocks[b, KEY_HIGH] >= 0:
         before = blocks[0, FREE_PREV]
         after = 0
-        count[CACHED_IDLE] += 1
     else:
         before = 0
         after = blocks[0, FREE_NEXT]

@@ -59,8 +59,8 @@ def record_schedule(block_size, tape, live, slots, count, real):
         count[PREEMPTED_RECORDED] += 1
     s = count[RUN_HEAD]
     while s >= 0:
-        if not live[s, HELD_DONE]:
-            tokens = 1 if live[s, DECODING] else live[s, CHUNK]
+        tokens = 1 if live[s, DECODING] else live[s, CHUNK]
+        if tokens > 0 and not live[s, HELD_DONE]:
             before = live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]
             entry = count[SCHEDULED_RECORDED]
             tape.scheduled[entry, 0] = live[s, REQUEST]

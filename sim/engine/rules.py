@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sim.engine.inputs import Batching, Order, Reserve, Rules
+from sim.vllm_releases import VllmRelease
 
 if TYPE_CHECKING:
     from sim.deployment import Resolved
@@ -21,6 +22,22 @@ def rules_of(scenario: "Scenario", resolved: "Resolved") -> Rules:
     Source: schedulers.md, sections 3.1 and 3.4.
     """
     return SYSTEMS[scenario.scheduler.system](scenario, resolved)
+
+
+def with_release(rules: Rules, release: VllmRelease) -> Rules:
+    """vLLM V1's rules as an older release has them.
+
+    Source: sim/vllm_releases.py.
+    """
+    return rules._replace(
+        keep_blocks=rules.keep_blocks if release.watermark_exists else 0,
+        reserve_full_isl=rules.reserve_full_isl if release.full_isl_exists else 0,
+        chunked_prefill=1 if release.chunked_prefill_switch_ignored else rules.chunked_prefill,
+        self_preempt_stops=int(release.priority_self_preempt_stops),
+        limit_lone=int(release.cap_applies_to_lone),
+        free_to_back=int(release.freed_blocks_all_to_back),
+        skip_oversized=int(release.oversized_prompt_skipped),
+    )
 
 
 def _vllm_v1(scenario: "Scenario", resolved: "Resolved") -> Rules:

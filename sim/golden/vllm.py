@@ -11,10 +11,10 @@ import numpy as np
 
 from sim import engine
 from sim.engine.inputs import SHARED_TEXT, Batching, Ints, Requests, Reserve, Rules, StepTime
-from sim.golden.files import GoldenError
+from sim.engine.rules import with_release
 from sim.golden.vllm_format import POLICIES
 from sim.golden.vllm_table import table_of
-from sim.vllm_releases import NEWEST, VllmRelease, vllm_release
+from sim.vllm_releases import VllmRelease, vllm_release
 
 NAME = "longtail-vllm-golden/1"
 RunFunction = Callable[..., engine.Run]  # with the signature of `engine_run`
@@ -51,16 +51,8 @@ def own_table(golden: dict[str, Any], run_function: RunFunction) -> dict[str, An
 def engine_run(
     rules: Rules, requests: Requests, step_time: StepTime, *, release: VllmRelease, max_calls: int | None
 ) -> engine.Run:
-    """Run the compiled engine.
-
-    Raises
-    ------
-    GoldenError
-        A release other than the newest, whose rules are the only ones the engine has.
-    """
-    if release != NEWEST:
-        raise GoldenError(f"engine.vllm is of the group of {release.group}; the engine knows that of {NEWEST.group}")
-    return engine.run(rules, requests, step_time, max_calls=max_calls, record_steps=True)
+    """Run the compiled engine."""
+    return engine.run(with_release(rules, release), requests, step_time, max_calls=max_calls, record_steps=True)
 
 
 def inputs_of(golden: dict[str, Any]) -> GoldenInputs:
