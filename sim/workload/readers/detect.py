@@ -65,8 +65,13 @@ def read_trace(source: Source, name: str | None = None, *, others: Mapping[str, 
     file = text_file(source, name, others=others)
     if not file.begins():
         raise DataError(f"{file.name} is empty; at least one request is needed")
-    for reader in READERS:
-        if reader.recognises(file):
-            return reader.read(file)
+    trace = trace_if_any(file)
+    if trace is not None:
+        return trace
     known = f"{', '.join(LAYOUTS[:-1])} and {LAYOUTS[-1]}"
     raise DataError(f"{file.name} begins with {shown(file.begins())}; known layouts are {known}")
+
+
+def trace_if_any(file: TextFile) -> Trace | None:
+    """The trace in a file; None where no reader recognises it."""
+    return next((reader.read(file) for reader in READERS if reader.recognises(file)), None)

@@ -35,9 +35,29 @@ class Column(NamedTuple):
 def header_of(file: TextFile) -> Row:
     """The first line that is not blank; line 0 and no cells where the file does not begin like a table."""
     try:
-        return next(_rows(file), (0, []))
+        return next(table_rows(file), (0, []))
     except DataError:
         return 0, []
+
+
+def table_rows(file: TextFile) -> Iterator[Row]:
+    """Rows that are not blank, with the line each begins in.
+
+    Raises
+    ------
+    DataError
+        At unmatched quotes.
+    """
+    separator = _separator(file)
+    reader = csv.reader(file.lines(), delimiter=separator, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if any(cells) and (len(cells) > 1 or not cells[0].isspace()):
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{file.name} line {line}: {error}; cells separated by '{separator}' are needed") from None
 
 
 def column_chunks(
@@ -59,7 +79,7 @@ def column_chunks(
     DataError
         At a line with more or fewer cells than the header, or with unmatched quotes.
     """
-    rows = _rows(file)
+    rows = table_rows(file)
     header_line, header = next(rows) if labels is None else (0, list(labels))
     pattern = f", as in line {header_line}" if header_line else f" ({', '.join(header)})"
     while chunk := list(islice(rows, CHUNK_ROWS)):
@@ -72,20 +92,6 @@ def column_chunks(
         lines, cells_by_row = zip(*chunk, strict=True)
         cells_by_column = list(zip(*cells_by_row, strict=True))
         yield [Column(file.name, header[i].strip(), lines, cells_by_column[i]) for i in positions]
-
-
-def _rows(file: TextFile) -> Iterator[Row]:
-    """Rows that are not blank, with the line each begins in."""
-    separator = _separator(file)
-    reader = csv.reader(file.lines(), delimiter=separator, strict=True)
-    line = 1
-    try:
-        for cells in reader:
-            if any(cells) and (len(cells) > 1 or not cells[0].isspace()):
-                yield line, cells
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{file.name} line {line}: {error}; cells separated by '{separator}' are needed") from None
 
 
 def _separator(file: TextFile) -> str:
