@@ -286,6 +286,7 @@ def test_requests_that_do_not_match_the_workload_are_refused(tmp_path: Path) -> 
     [
         ("config", "block_size", 0, "config.block_size is 0; a whole number of at least 1 is needed"),
         ("config", "num_gpu_blocks", 1, "config.num_gpu_blocks is 1; a whole number of at least 2 is needed"),
+        ("config", "policy", ["fcfs"], 'config.policy is ["fcfs"]; allowed are fcfs, priority'),
         ("config", "policy", "sjf", 'config.policy is "sjf"; allowed are fcfs, priority'),
         ("config", "enable_prefix_caching", 1, "config.enable_prefix_caching is 1; true or false is needed"),
         ("config", "watermark", 1.0, "config.watermark is 1.0; a share from 0 to below 1 is needed"),
@@ -314,6 +315,7 @@ def test_priority_is_refused_where_it_does_not_work(release: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        ({"detail": {}}, "detail is {}; allowed are full, aggregate"),
         ({"detail": "none"}, 'detail is "none"; allowed are full, aggregate'),
         ({"status": "cut"}, 'status is "cut"; allowed are complete, truncated'),
         ({"status": "truncated"}, "max_steps is null; a truncated recording needs the number of its calls"),

@@ -9,7 +9,7 @@ import pytest
 
 from sim.golden import GoldenError, replay, write_table
 from sim.vllm_releases import GROUPS
-from tests import naive_tables
+from tests import naive_sglang_tables, naive_tables
 from tests.shared import SHARED, needs_shared
 
 SHIPPED = sorted((Path(__file__).parent / "golden").glob("*.json.gz"))
@@ -65,6 +65,31 @@ def test_the_public_goldens_of_the_asynchronous_loop_are_all_there() -> None:
 def test_engine_refuses_the_asynchronous_loop() -> None:
     with pytest.raises(GoldenError, match="the engine has only the synchronous loop"):
         replay(ASYNC_SHIPPED[0])
+
+
+SGLANG_SHIPPED = sorted((Path(__file__).parent / "golden" / "sglang").glob("*.json.gz"))
+SGLANG = sorted((SHARED / "goldens" / "sglang").glob("*.json.gz"))
+
+
+@pytest.mark.parametrize("path", SGLANG_SHIPPED, ids=name_of)
+def test_naive_simulator_reproduces_a_shipped_golden_of_sglang(path: Path) -> None:
+    assert replay(path, naive_sglang_tables.run).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("path", SGLANG, ids=name_of)
+def test_naive_simulator_reproduces_every_row_of_sglang(path: Path) -> None:
+    assert replay(path, naive_sglang_tables.run).difference is None
+
+
+@needs_shared
+def test_the_public_goldens_of_sglang_are_all_there() -> None:
+    assert len(SGLANG) == 22
+
+
+def test_engine_refuses_sglang() -> None:
+    with pytest.raises(GoldenError, match='engine is "sglang"; the engine has only the rules of vLLM'):
+        replay(SGLANG_SHIPPED[0])
 
 
 RELEASES = SHARED / "goldens" / "vllm_releases"

@@ -26,13 +26,23 @@ def first_difference(golden: Mapping[str, Any], own: Mapping[str, Any]) -> str |
     return None
 
 
+def values(value: Any, own_value: Any) -> str:
+    """Both values, to be put behind the name of a field; of two lists only the first entries that differ."""
+    if isinstance(value, list) and isinstance(own_value, list):
+        for index in range(max(len(value), len(own_value))):
+            entry, own_entry = (shown(each[index]) if index < len(each) else "nothing" for each in (value, own_value))
+            if entry != own_entry:
+                return f"[{index}]: golden {entry}, own {own_entry}"
+    return f": golden {shown(value)}, own {shown(own_value)}"
+
+
 def _rows_difference(key: str, golden: Mapping[str, Any], own: Mapping[str, Any]) -> str | None:
     for number, (row, own_row) in enumerate(zip(golden["rows"], own["rows"], strict=False)):
         if row == own_row:
             continue
         for column, value, own_value in zip(golden["columns"], row, own_row, strict=True):
             if value != own_value:
-                return f"{_row_name(key, number, row)}, {column}{_values(value, own_value)}"
+                return f"{_row_name(key, number, row)}, {column}{values(value, own_value)}"
     common = min(len(golden["rows"]), len(own["rows"]))
     if len(golden["rows"]) > common:
         return f"{_row_name(key, common, golden['rows'][common])}: only in the golden, own ends after {common} rows"
@@ -44,13 +54,3 @@ def _rows_difference(key: str, golden: Mapping[str, Any], own: Mapping[str, Any]
 def _row_name(key: str, number: int, row: list[Any]) -> str:
     """Requests are named by their row; steps also by the clock value in their first column."""
     return f"request {number}" if key == "requests" else f"step {row[0]} (row {number})"
-
-
-def _values(value: Any, own_value: Any) -> str:
-    """Both values; of two lists only the first entries that differ."""
-    if isinstance(value, list) and isinstance(own_value, list):
-        for index in range(max(len(value), len(own_value))):
-            entry, own_entry = (shown(each[index]) if index < len(each) else "nothing" for each in (value, own_value))
-            if entry != own_entry:
-                return f"[{index}]: golden {entry}, own {own_entry}"
-    return f": golden {shown(value)}, own {shown(own_value)}"

@@ -4,7 +4,7 @@ import gzip
 import json
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,12 @@ def need_keys(found: Any, keys: Sequence[str], where: str = "") -> None:
     for key in keys:
         if key not in found:
             raise GoldenError(f"{where + '.' if where else ''}{key} is missing")
+
+
+def need_choice(value: Any, allowed: Iterable[str], where: str) -> None:
+    """Refuse anything but one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise GoldenError(f"{where} is {shown(value)}; allowed are {', '.join(allowed)}")
 
 
 def need_table(golden: Mapping[str, Any], key: str, cells: Mapping[str, Callable[[Any], bool]]) -> list[list[Any]]:

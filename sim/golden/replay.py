@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.golden import vllm, vllm_async, vllm_async_format, vllm_format
+from sim.golden import sglang, sglang_format, sglang_table, vllm, vllm_async, vllm_async_format, vllm_format
 from sim.golden.compare import first_difference
 from sim.golden.files import GoldenError, need_keys, read_golden, shown
 
@@ -30,6 +30,7 @@ class Format(NamedTuple):
 FORMATS = {
     vllm.NAME: Format(vllm_format.check, vllm.own_table, first_difference, vllm.engine_run),
     vllm_async.NAME: Format(vllm_async_format.check, vllm_async.own_table, first_difference, vllm_async.engine_run),
+    sglang.NAME: Format(sglang_format.check, sglang.own_table, sglang_table.first_difference, sglang.engine_run),
 }
 
 
@@ -69,12 +70,16 @@ def replay(path: Path | str, run: RunFunction | None = None) -> Replay:
     except GoldenError as error:
         raise GoldenError(f"{path.name}: {error}") from error
     difference = golden_format.first_difference(golden, table)
-    return Replay(golden["name"], difference is None, len(table["steps"]["rows"]), difference, table)
+    steps = table["steps"]
+    num_steps = len(steps["rows"] if isinstance(steps, dict) else steps)
+    return Replay(golden["name"], difference is None, num_steps, difference, table)
 
 
 def _format_of(golden: Golden) -> Format:
     need_keys(golden, ("format",))
     name = golden["format"]
+    if name == 1 and golden.get("engine") == "sglang":
+        name = sglang.NAME
     if not isinstance(name, str) or name not in FORMATS:
         raise GoldenError(f"format is {shown(name)}; known are {', '.join(FORMATS)}")
     return FORMATS[name]

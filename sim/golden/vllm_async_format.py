@@ -10,6 +10,7 @@ from sim.golden.files import (
     is_count,
     is_list_of_counts,
     is_list_of_rows,
+    need_choice,
     need_keys,
     shown,
 )
@@ -53,8 +54,7 @@ def check(golden: dict[str, Any]) -> None:
     check_clock(golden["clock"])
     check_recording(golden, STEP_CELLS, SUMMARY)
     check_loop(golden["engine"])
-    if golden["stop"] not in ("length", "eos"):
-        raise GoldenError(f"stop is {shown(golden['stop'])}; allowed are length, eos")
+    need_choice(golden["stop"], ("length", "eos"), "stop")
     num_steps, rows = len(golden["steps"]["rows"]), golden["summary"]["rows"]
     if rows != num_steps:
         raise GoldenError(f"steps has {num_steps} rows; summary.rows is {shown(rows)}")

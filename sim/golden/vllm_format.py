@@ -15,6 +15,7 @@ from sim.golden.files import (
     is_list_of_rows,
     is_number,
     is_whole,
+    need_choice,
     need_keys,
     need_table,
     shown,
@@ -106,8 +107,7 @@ def check_recording(golden: dict[str, Any], step_cells: Mapping[str, Cells], sum
     check_policy(golden["config"]["policy"], golden["engine"]["vllm"])
     workload = need_table(golden, "workload", WORKLOAD_CELLS)
     check_workload(workload)
-    if golden["detail"] not in step_cells:
-        raise GoldenError(f"detail is {shown(golden['detail'])}; allowed are {', '.join(step_cells)}")
+    need_choice(golden["detail"], step_cells, "detail")
     need_table(golden, "steps", step_cells[golden["detail"]])
     requests = need_table(golden, "requests", REQUEST_CELLS)
     if len(requests) != len(workload):
@@ -135,8 +135,7 @@ def check_config(config: Any) -> None:
     for key in SWITCHES:
         if not isinstance(config[key], bool):
             raise GoldenError(f"config.{key} is {shown(config[key])}; true or false is needed")
-    if config["policy"] not in POLICIES:
-        raise GoldenError(f"config.policy is {shown(config['policy'])}; allowed are {', '.join(POLICIES)}")
+    need_choice(config["policy"], POLICIES, "config.policy")
     if not is_number(config["watermark"]) or not 0 <= config["watermark"] < 1:
         raise GoldenError(f"config.watermark is {shown(config['watermark'])}; a share from 0 to below 1 is needed")
     if config["max_num_batched_tokens"] < config["max_num_seqs"]:
@@ -187,8 +186,7 @@ def check_workload(rows: list[list[Any]]) -> None:
 def check_status(golden: dict[str, Any]) -> None:
     """Refuse a recording that does not say whether and where it was cut."""
     status, max_steps = golden["status"], golden["max_steps"]
-    if status not in ("complete", "truncated"):
-        raise GoldenError(f"status is {shown(status)}; allowed are complete, truncated")
+    need_choice(status, ("complete", "truncated"), "status")
     if not is_count_or_null(max_steps) or max_steps == 0:
         raise GoldenError(f"max_steps is {shown(max_steps)}; null or a whole number of at least 1 is needed")
     if status == "truncated" and max_steps is None:
