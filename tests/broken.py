@@ -76,3 +76,35 @@ def broken_rows(text: str, columns: Mapping[str, int], *, line: int = 4, separat
             new = [*cells[:position], wrong, *cells[position + 1 :]]
             variants[f"{label} {wrong or 'empty'}"] = (with_cells(new), f" line {line}: {re.escape(label)} is ")
     return variants
+
+
+def broken_values(text: str, keys: Iterable[tuple[str | int, ...]], *, optional: bool = False) -> Variants:
+    """A JSON document: every value at the end of a way is missing or is what it cannot be.
+
+    Values that need not be there are fine when missing or null.
+    """
+    variants = {}
+    for way in keys:
+        where = f": {re.escape('.'.join(map(str, way)))} (is|has) "
+        for label, wrong in WRONG_NUMBERS.items():
+            if not (optional and wrong is None):
+                variants[f"{way[-1]} of {way[:-1]} {label}"] = (with_value(text, way, wrong), where)
+        if not optional:
+            variants[f"{way[-1]} of {way[:-1]} missing"] = (with_value(text, way), where)
+    return variants
+
+
+MISSING = object()
+
+
+def with_value(text: str, way: tuple[str | int, ...], value: object = MISSING) -> str:
+    """A JSON document with another value at the end of a way, or none."""
+    document = json.loads(text)
+    here = document
+    for key in way[:-1]:
+        here = here[key]
+    if value is MISSING:
+        del here[way[-1]]
+    else:
+        here[way[-1]] = value
+    return json.dumps(document)

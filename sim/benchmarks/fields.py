@@ -41,7 +41,7 @@ class Fields(NamedTuple):
         """
         value = self.values.get(key)
         if not _is_number(value) or not least <= value <= most:
-            raise self.refuse(key, f"a number from {least:g} to {most:g} is needed")
+            raise self.refuse(key, f"a number from {least:.10g} to {most:.10g} is needed")
         return float(value)
 
     def number_if_any(self, key: str, *, least: float = 0.0, most: float = LARGEST) -> float | None:
@@ -83,7 +83,7 @@ class Fields(NamedTuple):
             if not _is_number(value) or not least <= value <= most:
                 raise DataError(
                     f"{self.where}: {self.path}{key} has {shown(value)} as number {i + 1}; "
-                    f"numbers from {least:g} to {most:g} are needed"
+                    f"numbers from {least:.10g} to {most:.10g} are needed"
                 )
         raise AssertionError("every member is a number within the limits")
 

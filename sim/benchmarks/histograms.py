@@ -9,6 +9,7 @@ from sim.benchmarks.prometheus import Histogram
 from sim.lengths_spec import Quantiles
 from sim.part import MAX_TOKENS
 
+ROUNDING = 0.5  # whole lengths from 3 to 5 are what 2.5 to 5.5 rounds to
 JUMP = 1e-9  # of rank, where a distribution function stands still
 WIDEST_STEP = 2.5  # vLLM's token edges go 1, 2, 5, 10, ... as far as max_model_len
 
@@ -20,9 +21,10 @@ def lengths_of(histogram: Histogram) -> Quantiles:
     """
     ends = histogram.edges.copy()
     ends[-1] = _upper_end(histogram) if math.isinf(ends[-1]) else ends[-1]
-    begins = np.concatenate(([0.0], ends[:-1]))
+    ends += ROUNDING
+    begins = np.concatenate(([ROUNDING], ends[:-1]))
     ranks = np.cumsum(histogram.counts) / histogram.total
-    points: list[tuple[float, float]] = [(0.0, 0.0)]
+    points: list[tuple[float, float]] = [(0.0, ROUNDING)]
     for i in np.flatnonzero(histogram.counts):
         rank, tokens = points[-1]
         if begins[i] > tokens:  # empty buckets before: the lengths jump
@@ -58,7 +60,7 @@ def _upper_end(histogram: Histogram) -> float:
     if histogram.mean is None or not histogram.counts[-1]:
         return last * WIDEST_STEP
     edges = np.concatenate(([0.0], histogram.edges[:-1]))
-    middles = (edges[:-1] + edges[1:]) / 2
+    middles = (edges[:-1] + edges[1:]) / 2 + ROUNDING
     rest = histogram.mean * histogram.total - float(histogram.counts[:-1] @ middles)
-    wanted = 2 * rest / float(histogram.counts[-1]) - last
+    wanted = 2 * (rest / float(histogram.counts[-1]) - ROUNDING) - last
     return float(np.clip(wanted, last, last * WIDEST_STEP))

@@ -59,7 +59,7 @@ def numbers(column: Column, *, least: float, most: float) -> Floats:
     DataError
         Not a number, below `least` or above `most`.
     """
-    wanted = f"a number from {least:g} to {most:g} is needed"
+    wanted = f"a number from {least:.10g} to {most:.10g} is needed"
     values = _numbers(column, wanted)
     _check(column, (values >= least) & (values <= most), wanted)
     return values
