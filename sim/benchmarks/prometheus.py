@@ -107,19 +107,17 @@ def histogram_of(samples: Samples, metric: str) -> Histogram | None:
     for bucket in buckets:
         labels = tuple(sorted((key, value) for key, value in bucket.labels.items() if key != "le"))
         series.setdefault(labels, []).append((_edge(samples, metric, bucket), bucket))
-    cumulative: dict[float, float] = {}
     for pairs in series.values():
         _check(samples, metric, pairs)
-        for edge, bucket in pairs:
-            cumulative[edge] = cumulative.get(edge, 0.0) + bucket.value
-    if len(cumulative) > MOST_BUCKETS:
-        raise DataError(f"{samples.file}: {metric} has {len(cumulative)} buckets; at most {MOST_BUCKETS} are allowed")
-    edges = np.array(sorted(cumulative))
-    counts = np.diff([cumulative[edge] for edge in edges], prepend=0.0)
+    if len({tuple(edge for edge, _ in pairs) for pairs in series.values()}) > 1:
+        raise DataError(f"{samples.file}: the buckets of {metric} differ between engines; equal ones are needed")
+    edges = np.array([edge for edge, _ in next(iter(series.values()))])
+    if len(edges) > MOST_BUCKETS:
+        raise DataError(f"{samples.file}: {metric} has {len(edges)} buckets; at most {MOST_BUCKETS} are allowed")
+    cumulative = np.array([[bucket.value for _, bucket in pairs] for pairs in series.values()]).sum(axis=0)
+    counts = np.diff(cumulative, prepend=0.0)
     if not counts.sum():
         return None
-    if np.any(counts < 0):
-        raise DataError(f"{samples.file}: the buckets of {metric} differ between engines; equal ones are needed")
     total = samples.total(f"{metric}_sum")
     return Histogram(edges, counts, None if total is None else total / float(counts.sum()))
 

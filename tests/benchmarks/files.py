@@ -1,10 +1,10 @@
 """The small benchmark files of our own: all but NVIDIA's summaries tell of the same six invented requests."""
 
-from pathlib import Path
-
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[1] / "data" / "benchmarks"
+from tests.data_files import DATA
+
+FOLDER = DATA / "benchmarks"
 
 PROMPT = [100, 120, 90, 200, 150, 100]
 OUTPUT = [4, 1, 3, 6, 2, 5]

@@ -1,11 +1,11 @@
 """The small files of our own, one of each layout, and what to break in them."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.broken import Variants, broken_lines, broken_rows
+from tests.data_files import DATA
 
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "traces"
+FOLDER = DATA / "traces"
 
 
 class Layout(NamedTuple):
