@@ -288,7 +288,7 @@ def walk_running(
                 break
             if rules.self_preempt_stops:
                 pass_over(
-                    after, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, rules, count, real
+                    after, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, count, real
                 )
                 break
             s = after
