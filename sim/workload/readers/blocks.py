@@ -63,8 +63,8 @@ def _check(records: Records, i: int, key: str, hashes: object, most: int, block_
     where = f"{records.file} {records.place} {records.places[i]}: {key}"
     if not isinstance(hashes, list):
         raise DataError(f"{where} is {hashes!r:.60}; a list of whole numbers is needed")
-    for each in hashes:
-        if type(each) is not int or not 0 <= each <= LARGEST_HASH:
-            raise DataError(f"{where} has {each!r:.60}; whole numbers from 0 to {LARGEST_HASH} are needed")
+    if hashes and not (set(map(type, hashes)) == {int} and min(hashes) >= 0 and max(hashes) <= LARGEST_HASH):
+        wrong = next(each for each in hashes if type(each) is not int or not 0 <= each <= LARGEST_HASH)
+        raise DataError(f"{where} has {wrong!r:.60}; whole numbers from 0 to {LARGEST_HASH} are needed")
     if len(hashes) > most:
         raise DataError(f"{where} has {len(hashes)} blocks of {block_tokens} tokens; the prompt has room for {most}")
