@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sim.engine.inputs import Batching, Requests, Rules, StepTime
-from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_arrivals import Arrivals
 from tests.naive_state import Chunk, Member, Scheduler, members_of
 from tests.naive_static import StaticScheduler
@@ -57,7 +56,6 @@ def simulate(
     requests: Requests,
     step_time: StepTime,
     *,
-    release: VllmRelease = NEWEST,
     until: float = math.inf,
     max_calls: float = math.inf,
     observe: Callable[[Moment], None] = lambda moment: None,
@@ -69,7 +67,7 @@ def simulate(
     members = members_of(requests)
     arrivals = Arrivals(requests, members)
     is_static = rules.batching == Batching.REQUEST
-    scheduler: Scheduler = StaticScheduler(rules, members) if is_static else VllmScheduler(rules, members, release)
+    scheduler: Scheduler = StaticScheduler(rules, members) if is_static else VllmScheduler(rules, members)
     calls: list[Call] = []
     token_times: list[list[float]] = [[] for _ in members]
     now = 0.0

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.engine.inputs import Requests, Rules, StepTime
-from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive import duration_of
 from tests.naive_arrivals import Arrivals
 from tests.naive_state import Applied, Chunk, Member, members_of
@@ -142,7 +141,6 @@ def simulate(
     step_time: StepTime,
     *,
     pause: float = 0.0,
-    release: VllmRelease = NEWEST,
     max_calls: float = math.inf,
     observe: Callable[[float, float, VllmScheduler], None] = lambda start, end, scheduler: None,
 ) -> NaiveAsyncRun:
@@ -151,7 +149,7 @@ def simulate(
     `pause` is the sleep after an iteration that executed nothing. `observe` is called for every stretch of time.
     """
     members = members_of(requests)
-    scheduler = VllmScheduler(rules, members, release)
+    scheduler = VllmScheduler(rules, members)
     loop = AsyncLoop(scheduler, Arrivals(requests, members), step_time, [[] for _ in members], observe)
     while loop.num_calls < max_calls:
         if not loop.has_anything():

@@ -6,7 +6,6 @@ Source: golden README, sections 3.B, 3.C and 4.
 from collections.abc import Iterator
 
 from sim.engine.inputs import Rules
-from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_state import Member
 
 Key = int  # number of a text that ends with a full block
@@ -15,10 +14,10 @@ Key = int  # number of a text that ends with a full block
 class Blocks:
     """The pool. Blocks are 1, 2, 3, ...; block 0 is vLLM's null block and never handed out."""
 
-    def __init__(self, rules: Rules, release: VllmRelease = NEWEST) -> None:
+    def __init__(self, rules: Rules) -> None:
         self.size = rules.block_size
         self.caching = bool(rules.prefix_caching)
-        self.all_to_back = release.freed_blocks_all_to_back
+        self.all_to_back = bool(rules.free_to_back)
         self.free = list(range(1, rules.usable_blocks + 1))  # front is taken first
         self.references = [0] * (rules.usable_blocks + 1)
         self.key_of: dict[int, Key] = {}

@@ -24,8 +24,8 @@ class Member:
     is_rejected: bool = False
     ahead: int = 0  # tokens being sampled by steps whose outputs are not applied
     in_flight: int = 0  # tokens scheduled by such steps
-    has_sampled: bool = False  # since its last admission
-    is_decoding: bool = False  # had sampled a token, since its last admission, before the newest call that served it
+    has_sampled: bool = False  # a token since its last admission, and was served in every call after
+    is_decoding: bool = False  # the same before the newest call that served it
     blocks: list[int] = field(default_factory=list)  # block ids in the order of the text
     first_cached: int | None = None  # tokens hit at the first admission
     num_preemptions: int = 0

@@ -11,7 +11,6 @@ from sim.engine import Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
 from sim.golden.vllm_async_table import AsyncColumns
-from sim.vllm_releases import NEWEST, VllmRelease
 from tests import naive_async
 from tests.naive import Call, Moment, simulate
 from tests.naive_async import AsyncCall
@@ -32,7 +31,6 @@ def run(
     requests: Requests,
     step_time: StepTime,
     *,
-    release: VllmRelease = NEWEST,
     until_s: float = math.inf,
     max_calls: int | None = None,
 ) -> Any:
@@ -45,7 +43,7 @@ def run(
                 held[member.id] += member.computed * (moment.end - moment.start)
 
     most = math.inf if max_calls is None else max_calls
-    naive = simulate(rules, requests, step_time, release=release, until=until_s, max_calls=most, observe=add_memory)
+    naive = simulate(rules, requests, step_time, until=until_s, max_calls=most, observe=add_memory)
     outcome = outcome_of(naive.members, naive.calls, naive.token_times, held)
     return NaiveTables(outcome, step_table(naive.calls), naive.duration)
 
@@ -64,7 +62,6 @@ def run_async(
     requests: Requests,
     step_time: StepTime,
     *,
-    release: VllmRelease = NEWEST,
     pause: float = 0.0,
     max_calls: int | None = None,
 ) -> Any:
@@ -76,9 +73,7 @@ def run_async(
             held[member.id] += member.computed * (end - start)
 
     most = math.inf if max_calls is None else max_calls
-    naive = naive_async.simulate(
-        rules, requests, step_time, release=release, pause=pause, max_calls=most, observe=add_memory
-    )
+    naive = naive_async.simulate(rules, requests, step_time, pause=pause, max_calls=most, observe=add_memory)
     outcome = outcome_of(naive.members, naive.calls, naive.token_times, held)
     return NaiveAsyncTables(outcome, step_table(naive.calls), async_columns(naive), naive.duration)
 

@@ -5,7 +5,6 @@ golden README, section 3, whose rules the letters are; older releases: section 4
 """
 
 from sim.engine.inputs import Order, Rules
-from sim.vllm_releases import NEWEST, VllmRelease
 from tests.naive_blocks import Blocks
 from tests.naive_state import Applied, Chunk, Member
 
@@ -13,13 +12,12 @@ from tests.naive_state import Applied, Chunk, Member
 class VllmScheduler:
     """Waiting queue, running list and blocks of one engine."""
 
-    def __init__(self, rules: Rules, members: list[Member], release: VllmRelease = NEWEST) -> None:
+    def __init__(self, rules: Rules, members: list[Member]) -> None:
         self.rules = rules
-        self.release = release
         self.members = members
         self.waiting: list[Member] = []
         self.running: list[Member] = []
-        self.blocks = Blocks(rules, release)
+        self.blocks = Blocks(rules)
 
     def can_run(self, member: Member) -> bool:
         return member.prompt < self.rules.max_model_len
@@ -37,7 +35,7 @@ class VllmScheduler:
     def chunk_cap(self) -> int | None:
         """The long-prefill threshold; the newest releases switch it off for a request that is alone."""
         is_alone = len(self.running) + len(self.waiting) <= 1
-        is_off = is_alone and not self.release.cap_applies_to_lone
+        is_off = is_alone and not self.rules.limit_lone
         return None if is_off else self.rules.long_prefill_token_threshold or None
 
     def schedule(self) -> tuple[list[Chunk], list[tuple[int, int]]]:
@@ -60,6 +58,9 @@ class VllmScheduler:
                 self.sampled.add(member.id)
                 member.ahead += 1
                 member.has_sampled = True
+        for member in self.running:
+            if member not in self.served:
+                member.has_sampled = False  # passed over: its next token counts as a prefill chunk of one
         return chunks, self.preempted
 
     def apply(self, chunks: list[Chunk]) -> Applied:
@@ -124,7 +125,7 @@ class VllmScheduler:
                 self.served[member] = tokens
                 self.budget -= tokens
                 index += 1
-            elif self.rules.order == Order.FCFS or self.release.priority_self_preempt_stops:
+            elif self.rules.order == Order.FCFS or self.rules.self_preempt_stops:
                 return
 
     def _admit_waiting(self) -> None:
@@ -136,7 +137,7 @@ class VllmScheduler:
             computed = len(hits) * self.rules.block_size
             wanted = min(head.known - computed, self.cap or head.known)
             if not self.rules.chunked_prefill and wanted > self.budget:
-                if not self.release.oversized_prompt_skipped:
+                if not self.rules.skip_oversized:
                     break
                 skipped.append(self.waiting.pop(0))
                 continue

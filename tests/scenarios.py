@@ -10,6 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
+from sim.engine.rules import with_release
+from sim.vllm_releases import GROUPS, NEWEST
 
 # Requests of equal priority and arrival can preempt each other for ever in mid-prompt (priority policy without the
 # full-prompt check). That is vLLM's rule, so it is compared like everything else, but not to its end.
@@ -36,7 +38,7 @@ class Sizes(NamedTuple):
 
 @st.composite
 def vllm_scenarios(draw: Any, max_requests: int = 12) -> Scenario:
-    """vLLM V1 with any combination of its settings."""
+    """vLLM V1 of any release with any combination of its settings."""
     sizes = draw(st.lists(request_sizes(), min_size=1, max_size=max_requests))
     longest = max(size.prompt + size.output for size in sizes)
     block_size = draw(st.sampled_from([1, 2, 3, 4, 8, 16]))
@@ -46,6 +48,7 @@ def vllm_scenarios(draw: Any, max_requests: int = 12) -> Scenario:
     budget = max_num_seqs + draw(st.one_of(st.integers(0, 4), st.integers(0, 40)))
     if not chunked:
         budget = max(budget, longest)  # or a prompt could never be scheduled
+    release = draw(st.one_of(st.just(NEWEST), st.sampled_from([release for _, release in GROUPS])))
     rules = Rules(
         batching=Batching.ITERATION,
         order=draw(st.sampled_from(Order)),
@@ -64,7 +67,7 @@ def vllm_scenarios(draw: Any, max_requests: int = 12) -> Scenario:
         keep_blocks=draw(st.sampled_from([0, 0, 1, 2, usable // 4])),
         reserve_full_isl=draw(st.integers(0, 1)),
     )
-    return Scenario(rules, draw(requests_of(sizes)), draw(step_times()))
+    return Scenario(with_release(rules, release), draw(requests_of(sizes)), draw(step_times()))
 
 
 @st.composite

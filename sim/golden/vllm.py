@@ -14,7 +14,7 @@ from sim.engine.inputs import SHARED_TEXT, Batching, Ints, Requests, Reserve, Ru
 from sim.engine.rules import with_release
 from sim.golden.vllm_format import POLICIES
 from sim.golden.vllm_table import table_of
-from sim.vllm_releases import VllmRelease, vllm_release
+from sim.vllm_releases import vllm_release
 
 NAME = "longtail-vllm-golden/1"
 RunFunction = Callable[..., engine.Run]  # with the signature of `engine_run`
@@ -26,7 +26,6 @@ class GoldenInputs(NamedTuple):
     rules: Rules
     requests: Requests
     step_time: StepTime
-    release: VllmRelease
     row_of: Ints  # (n,) the golden's row of each request
     first_arrival: float
 
@@ -42,17 +41,15 @@ def own_table(golden: dict[str, Any], run_function: RunFunction) -> dict[str, An
         `engine_run`, or something with the same signature.
     """
     inputs = inputs_of(golden)
-    run = run_function(*inputs[:3], release=inputs.release, max_calls=golden["max_steps"])
+    run = run_function(*inputs[:3], max_calls=golden["max_steps"])
     on_step_clock = golden["clock"]["mode"] == "step"
     parts = table_of(run, inputs.row_of, inputs.first_arrival, on_step_clock, golden["detail"])
     return {**golden, "engine": {**golden["engine"], "simulator": "longtail"}, **parts}
 
 
-def engine_run(
-    rules: Rules, requests: Requests, step_time: StepTime, *, release: VllmRelease, max_calls: int | None
-) -> engine.Run:
+def engine_run(rules: Rules, requests: Requests, step_time: StepTime, *, max_calls: int | None) -> engine.Run:
     """Run the compiled engine."""
-    return engine.run(with_release(rules, release), requests, step_time, max_calls=max_calls, record_steps=True)
+    return engine.run(rules, requests, step_time, max_calls=max_calls, record_steps=True)
 
 
 def inputs_of(golden: dict[str, Any]) -> GoldenInputs:
@@ -63,17 +60,16 @@ def inputs_of(golden: dict[str, Any]) -> GoldenInputs:
     row_of = np.argsort([row[0] for row in rows], kind="stable")
     sorted_rows = [rows[row] for row in row_of]
     return GoldenInputs(
-        rules=rules_of(config, release),
+        rules=with_release(rules_of(config), release),
         requests=requests_of(sorted_rows, row_of, config["max_model_len"]),
         step_time=step_time_of(golden["clock"], config["max_num_batched_tokens"]),
-        release=release,
         row_of=row_of,
         first_arrival=sorted_rows[0][0],
     )
 
 
-def rules_of(config: dict[str, Any], release: VllmRelease) -> Rules:
-    """vLLM V1 with a golden's settings; those that its release lacks do nothing."""
+def rules_of(config: dict[str, Any]) -> Rules:
+    """The newest vLLM V1 with a golden's settings."""
     num_gpu_blocks = config["num_gpu_blocks"]
     return Rules(
         batching=int(Batching.ITERATION),
@@ -87,11 +83,11 @@ def rules_of(config: dict[str, Any], release: VllmRelease) -> Rules:
         max_num_seqs=config["max_num_seqs"],
         max_num_batched_tokens=config["max_num_batched_tokens"],
         max_model_len=config["max_model_len"],
-        chunked_prefill=int(config["enable_chunked_prefill"] or release.chunked_prefill_switch_ignored),
+        chunked_prefill=int(config["enable_chunked_prefill"]),
         long_prefill_token_threshold=config["long_prefill_token_threshold"],
         prefix_caching=int(config["enable_prefix_caching"]),
-        keep_blocks=int(config["watermark"] * num_gpu_blocks) if release.watermark_exists else 0,
-        reserve_full_isl=int(config["reserve_full_isl"] and release.full_isl_exists),
+        keep_blocks=int(config["watermark"] * num_gpu_blocks),
+        reserve_full_isl=int(config["reserve_full_isl"]),
     )
 
 

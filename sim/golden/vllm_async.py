@@ -26,15 +26,15 @@ def own_table(golden: dict[str, Any], run_function: RunFunction) -> dict[str, An
     golden : dict
         One that `vllm_async_format.check` accepts; its `steps`, `requests` and `summary` are not read.
     run_function : function
-        Called as `run_function(rules, requests, step_time, release=..., pause=...)` with the settings of a
-        `VllmRelease` and the sleep after an iteration that executed nothing, in the golden's unit of time.
+        Called as `run_function(rules, requests, step_time, pause=...)` with the sleep after an iteration that
+        executed nothing, in the golden's unit of time.
     """
     inputs = inputs_of(golden)
     requests = inputs.requests
     if golden["stop"] == "eos":
         requests = ended_by_text(requests, golden["config"]["max_model_len"])
     pause = float(golden["clock"]["pause_us"])
-    run = run_function(inputs.rules, requests, inputs.step_time, release=inputs.release, pause=pause)
+    run = run_function(inputs.rules, requests, inputs.step_time, pause=pause)
     parts = table_of(run, inputs.row_of, inputs.first_arrival, golden["detail"])
     return {**golden, "engine": {**golden["engine"], "simulator": "longtail"}, **parts}
 
