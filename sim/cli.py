@@ -80,6 +80,8 @@ def parser() -> Parser:
     add_run(commands)
     add_replay(commands)
     add_bench(commands)
+    add_calibrate(commands)
+    add_validate(commands)
     return top
 
 
@@ -97,15 +99,7 @@ def add_run(commands: Any) -> None:
     run.set_defaults(command="run")
     run.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
     run.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay: Azure or plain CSV, also as .gz")
-    run.add_argument(
-        "--set",
-        dest="values",
-        action="append",
-        default=[],
-        type=assignment,
-        metavar="A.B=VALUE",
-        help="change one field, such as workload.arrivals.rate_rps=3; may be repeated",
-    )
+    add_values(run, "change one field, such as workload.arrivals.rate_rps=3")
     run.add_argument("--json", metavar="OUT", help="write the summary as JSON; - prints it instead of the table")
     run.add_argument("--requests", type=Path, metavar="OUT.csv", help="write one row a request")
     run.add_argument("--steps", type=Path, metavar="OUT.csv", help="write one row a scheduler step")
@@ -129,6 +123,54 @@ def add_bench(commands: Any) -> None:
     )
     bench.add_argument("--requests", type=positive, metavar="N", help="requests a run; each preset's own if left out")
     bench.add_argument("--json", metavar="OUT", help="write the figures as JSON; - prints them instead of the table")
+
+
+def add_calibrate(commands: Any) -> None:
+    """`longtail calibrate`."""
+    about = "Fit the step time of a deployment to its own benchmark."
+    calibrate = commands.add_parser("calibrate", help="fit the step time to a benchmark", description=about)
+    calibrate.set_defaults(command="calibrate")
+    calibrate.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="results of a serving benchmark, or a CSV of concurrency, isl, osl, tpot",
+    )
+    calibrate.add_argument("--gpu", required=True, help="name in the catalogue")
+    calibrate.add_argument("--model", required=True, help="name in the catalogue")
+    calibrate.add_argument("--tp", type=positive, help="tensor parallel size; 1 if left out")
+    calibrate.add_argument("--weight-dtype", help="bf16, fp8, fp8_block or fp4; the model's own if left out")
+    calibrate.add_argument("--kv-cache-dtype", help="auto or fp8; auto if left out")
+    add_values(calibrate, "change another field of the server, such as scheduler.max_num_batched_tokens=8192")
+    calibrate.add_argument(
+        "--out",
+        metavar="COST.json",
+        help='write the coefficients; `longtail run --set cost="$(cat COST.json)"` uses them',
+    )
+
+
+def add_validate(commands: Any) -> None:
+    """`longtail validate`."""
+    about = "Compare the simulator with measurements: whatever of a known set of files is found in a folder."
+    validate = commands.add_parser("validate", help="compare the simulator with measurements", description=about)
+    validate.set_defaults(command="validate")
+    validate.add_argument(
+        "--data", type=Path, default=Path("../shared"), metavar="DIR", help="folder; ../shared if left out"
+    )
+    validate.add_argument("--json", metavar="OUT", help="write everything as JSON; - prints it instead of the tables")
+
+
+def add_values(command: argparse.ArgumentParser, what: str) -> None:
+    """`--set`, for fields of a scenario."""
+    command.add_argument(
+        "--set",
+        dest="values",
+        action="append",
+        default=[],
+        type=assignment,
+        metavar="A.B=VALUE",
+        help=f"{what}; may be repeated",
+    )
 
 
 def assignment(text: str) -> tuple[str, str]:
