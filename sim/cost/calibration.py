@@ -2,7 +2,7 @@
 
 Five parameters, fitted in logarithms to the log errors of TPOT and TTFT, within bounds and held weakly at the
 catalogue's figures. What a point takes is the closed form times a correction: simulation over closed form at the
-parameters of the round before. Three rounds make the corrections stand still; errors are those of the simulation.
+parameters of the round before. Five rounds make the corrections stand still; errors are those of the simulation.
 How firmly the catalogue holds depends on the error that the round before left.
 TTFT counts less than TPOT, as it holds what the server does not do: a time of the client's is fitted beside it.
 
@@ -36,7 +36,7 @@ from sim.system_spec import CalibratedStep
 
 Floats = NDArray[np.float64]
 
-ROUNDS = 3
+ROUNDS = 5
 ENOUGH = 6  # points
 WHAT_HELPS = {
     "fixed_ms": "a single user",
