@@ -27,6 +27,7 @@ async def plotly_js(request: Request) -> FileResponse:
 def warm_up() -> None:
     """Load what the first page needs; imported here so that the server need not wait for it."""
     from sim.engine import warm_up as compile_kernels
+    from sim.view import figures, load_figure, run_view  # noqa: F401
 
     compile_kernels()
 

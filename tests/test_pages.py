@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -219,6 +220,16 @@ def test_a_pin_in_a_link_is_run_again() -> None:
 def test_a_pin_that_cannot_be_read_is_said_so() -> None:
     app = open_page(p1="garbage")
     assert any("The pinned run cannot be shown: p1 is 'garbage'" in warning.value for warning in app.warning)
+
+
+def test_the_longest_link_from_any_preset_to_any_other_with_a_pin_is_short() -> None:
+    names = preset_names("explore")
+    far = [to_query(preset(there), here) for here in names for there in names]
+    longest_pin = max((pack(query) for query in far), key=len)
+    links = [
+        f"https://longtail.example.org/?{urlencode({'at': 'saturated', 'p1': longest_pin, **query})}" for query in far
+    ]
+    assert max(map(len, links)) < 2000
 
 
 def test_a_value_out_of_range_is_refused_with_its_limit() -> None:

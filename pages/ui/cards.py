@@ -58,37 +58,43 @@ def memory(current: RunView, pinned: RunView | None) -> None:
 def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
     """P99 and throughput against load, filled in while the page is already there."""
     assert asked.scenario is not None
+    jobs = [load_job(without_load(asked.scenario), asked.trace)]
+    if pinned is not None and asked.pinned is not None:
+        jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
+    is_complete = all(job.is_done for job in jobs)  # before the points are read: none may come between
+    points = [list(job.points) for job in jobs]
+    per_token = current.distributions["TPOT"]
     with _card("load", "Against load"):
-        job = load_job(without_load(asked.scenario), asked.trace)
-        other = pinned_load_job(without_load(asked.pinned), asked.trace) if pinned and asked.pinned else None
-        is_done = job.is_done and (other is None or other.is_done)
+        if problem := next((job.problem for job in jobs if job.problem), ""):
+            st.error(problem)
+        figure = load_figure.load(
+            curve(points[0]),
+            per_token.quantity,
+            load_figure.load_title(asked.scenario),
+            jobs[0].loads,
+            current.operating,
+            is_complete=is_complete,
+            limit=per_token.limit,
+            pinned=curve(points[1]) if len(points) > 1 else None,
+        )
+        live_plot(figure, "plot_load", alt.load(points[0]))
+    if not is_complete:
+        _draw_again_when_more_has_come(jobs, sum(map(len, points)))
 
-        @st.fragment(run_every=None if is_done else POLL_S)
-        def progress() -> None:
-            _draw_load(asked, current, job, other)
-            done_now = job.is_done and (other is None or other.is_done)
-            if done_now and not is_done:
-                st.rerun()  # of the whole page: polling ends
 
-        progress()
+def _draw_again_when_more_has_come(jobs: list[Job], num_drawn: int) -> None:
+    """Look after the jobs; run the page once more when they have got further.
 
+    The chart itself stays out of the fragment: one that polls and draws now and then loses its chart for a moment
+    when a run of the page crosses it.
+    """
 
-def _draw_load(asked: Asked, current: RunView, job: Job, other: Job | None) -> None:
-    assert asked.scenario is not None
-    if job.problem:
-        st.error(job.problem)
-        return
-    figure = load_figure.load(
-        curve(job.points),
-        current.distributions["TPOT"].quantity,
-        load_figure.load_title(asked.scenario),
-        job.loads,
-        current.operating,
-        is_complete=job.is_done and (other is None or other.is_done),
-        limit=current.distributions["TPOT"].limit,
-        pinned=None if other is None else curve(other.points),
-    )
-    live_plot(figure, "plot_load", alt.load(job.points))
+    @st.fragment(run_every=POLL_S)
+    def look() -> None:
+        if sum(len(job.points) for job in jobs) > num_drawn or all(job.is_done for job in jobs):
+            st.rerun()
+
+    look()
 
 
 @contextmanager

@@ -25,16 +25,20 @@ _PLOT = (
 const config = {responsive: true, displaylogo: false, displayModeBar: 'hover',
                 plotlyServerURL: '', showSendToCloud: false,
                 modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']]};   // none that uploads
-const turn = new WeakMap();
+const turn = new WeakMap(), drawn = new WeakMap();
 export default function ({data, parentElement}) {
   const host = parentElement.querySelector('.live-plot');
-  const now = (turn.get(host) ?? 0) + 1;
-  turn.set(host, now);
-  const {data: traces, layout} = JSON.parse(data.spec);
   const css = getComputedStyle(host);
   const ink = css.getPropertyValue('--st-text-color').trim();
   const line = css.getPropertyValue('--st-border-color').trim();
   const paper = css.getPropertyValue('--st-background-color').trim();
+  const look = [data.spec, ink, line, paper].join();
+  const unmount = () => { turn.delete(host); drawn.delete(host); window.Plotly?.purge(host); };
+  if (drawn.get(host) === look) return unmount;   // the page ran again and nothing here has changed
+  drawn.set(host, look);
+  const {data: traces, layout} = JSON.parse(data.spec);
+  const now = (turn.get(host) ?? 0) + 1;
+  turn.set(host, now);
   delete layout.height;   // the style sheet gives it, by the window's height
   Object.assign(layout, {paper_bgcolor: 'transparent', plot_bgcolor: 'transparent',
                          font: {...layout.font, color: ink},
@@ -47,7 +51,7 @@ export default function ({data, parentElement}) {
   plotly(data.lib).then(P => {
     if (turn.get(host) === now) P.react(host, traces, layout, config);
   });
-  return () => { turn.delete(host); window.Plotly?.purge(host); };   // runs on unmount only
+  return unmount;
 }
 """
 )

@@ -2,7 +2,9 @@
 
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 
 import streamlit as st
 
@@ -17,31 +19,48 @@ HEAD_START_S = 0.15  # the page's own run comes first
 class Job:
     """Points of one load curve, as they come."""
 
-    def __init__(self, scenario: Scenario, trace: Trace | None) -> None:
-        self.scenario, self.trace = scenario, trace
+    def __init__(self, scenario: Scenario, trace: Trace | None, pool: Executor) -> None:
+        self.scenario, self.trace, self.pool = scenario, trace, pool
         self.loads: tuple[float, ...] = ()
         self.points: list[LoadPoint] = []
         self.problem = ""
-        self.is_done = False
         self.stop = threading.Event()
+        self._left = 1  # tasks handed to the pool and not finished: at first the one that finds the loads
+        self._lock = threading.Lock()
+        pool.submit(self._run, self._prepare)
 
-    def work(self) -> None:
-        """Run the points; each is short, so that `stop` is heard soon."""
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+        return self._left == 0
+
+    def _prepare(self) -> None:
+        """Find the loads and hand out the points."""
+        if self.stop.wait(HEAD_START_S):
+            return
+        self.loads = loads(self.scenario, self.trace)
+        full = full_load(self.scenario, self.loads)
+        with self._lock:
+            self._left += len(self.loads)
+        for load in self.loads:
+            self.pool.submit(self._run, partial(self._add_point, load, full))
+
+    def _add_point(self, load: float, full: float) -> None:
+        """Run one point; each is short, so that `stop` is heard soon."""
+        found = point(self.scenario, load, self.trace, full_load=full)
+        self.points.append(found)
+
+    def _run(self, task: Callable[[], None]) -> None:
         try:
-            if self.stop.wait(HEAD_START_S):
-                return
-            self.loads = loads(self.scenario, self.trace)
-            full = full_load(self.scenario, self.loads)
-            for load in self.loads:
-                if self.stop.is_set():
-                    return
-                self.points.append(point(self.scenario, load, self.trace, full_load=full))
+            if not self.stop.is_set():
+                task()
         except ScenarioError as error:
             self.problem = str(error)
         except Exception as error:  # a dead worker would look like a slow one
             self.problem = f"{type(error).__name__}: {error}"
         finally:
-            self.is_done = True
+            with self._lock:
+                self._left -= 1
 
 
 def load_job(scenario: Scenario, trace: Trace | None) -> Job:
@@ -64,9 +83,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _start(scenario: Scenario, trace: Trace | None) -> Job:
-    job = Job(scenario, trace)
-    _pool().submit(job.work)
-    return job
+    return Job(scenario, trace, _pool())
 
 
 def _release(job: Job) -> None:

@@ -58,6 +58,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     process.wait(15)
 
 
+@pytest.fixture
+def new_server(tmp_path: Path) -> Iterator[str]:
+    """A server that nobody has asked anything yet."""
+    process, url = start_server(tmp_path / "log")
+    yield url
+    process.terminate()
+    process.wait(15)
+
+
 @pytest.fixture(scope="session")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     try:

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from sim.keys import pack, to_query
 from sim.presets import preset
 from sim.scenario import load_scenario, with_values
 
@@ -16,6 +17,12 @@ def tile(page: Any, label: str) -> str:
     """Number on the tile of that label."""
     found = page.get_by_test_id("stMetric").filter(has_text=label)
     text: str = found.get_by_test_id("stMetricValue").inner_text()
+    return text
+
+
+def knob_text(page: Any, key: str) -> str | None:
+    """Where a slider stands."""
+    text: str | None = page.locator(f".st-key-{key} input[type=range]").first.get_attribute("aria-valuetext")
     return text
 
 
@@ -31,14 +38,26 @@ def plot(page: Any, key: str, expression: str) -> Any:
     return page.evaluate(f"(p => {expression})(document.querySelector('.st-key-plot_{key} .js-plotly-plot'))")
 
 
-def test_deep_link_restores_everything_as_the_first_request(server, page, settled):
-    page.goto(f"{server}/?preset=memory-pressure&rate=2.5&seqs=48&at=saturated&{QUICK}")
+def test_deep_link_restores_everything_as_the_first_request(new_server, page, settled):
+    pin = pack(to_query(with_values(preset("reasoning"), {"workload.num_requests": 1000}), "reasoning"))
+    page.goto(f"{new_server}/?preset=memory-pressure&rate=2.5&seqs=48&at=saturated&p1={pin}&{QUICK}")
     settled()
     assert page.get_by_text("What happens when answers grow").count() == 1
-    assert page.locator(".st-key-rate input[type=range]").get_attribute("aria-valuetext") == "2.5"
-    assert page.locator(".st-key-seqs input[type=range]").get_attribute("aria-valuetext") == "48"
+    assert knob_text(page, "rate") == "2.5"
+    assert knob_text(page, "seqs") == "48"
     assert page.get_by_role("radio", name="saturated").is_checked()
-    assert "rate=2.5" in page.url
+    assert "pinned" in plot(page, "throughput", "p._fullData.map(t => t.name)")
+    assert all(
+        part in page.url for part in ("preset=memory-pressure", "rate=2.5", "seqs=48", "at=saturated", f"p1={pin}")
+    )
+
+
+def test_deep_link_to_another_page_is_framed_as_the_first_request(new_server, page, settled):
+    page.goto(f"{new_server}/words?rate=5")
+    settled(charts=0)
+    assert page.get_by_role("heading", name="What the words mean").count() == 1
+    assert knob_text(page, "rate") == "5"
+    assert page.get_by_test_id("stException").count() == 0
 
 
 def test_no_request_leaves_the_host(server, page, settled):
@@ -106,7 +125,7 @@ def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):
     page.go_back()
     settled()
     assert "rate=5" in page.url
-    assert page.locator(".st-key-rate input[type=range]").get_attribute("aria-valuetext") == "5"
+    assert knob_text(page, "rate") == "5"
 
 
 def test_share_link_names_the_version_and_stays_short(server, page, settled):

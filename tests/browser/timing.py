@@ -18,7 +18,7 @@ from conftest import BROWSERS, FLAGS, start_server
 
 REPEATS = 20
 CASES = {  # address and knob; every step of the knob is a scenario not seen before
-    "rate, 10,000 requests, pinned baseline": ("?preset=chat&rate=0.3", "rate"),
+    "mean output, 10,000 requests, pinned baseline": ("?preset=chat&outputmean=25", "outputmean"),
     "mean output, prefix caching, pinned baseline": ("?preset=shared-prefix&outputmean=25", "outputmean"),
 }
 WATCH = """
