@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.engine import Outcome, StepTable
+from sim.engine import AsyncColumns, Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
-from sim.golden.vllm_async_table import AsyncColumns
 from tests import naive_async
 from tests.naive import Call, Moment, simulate
 from tests.naive_async import AsyncCall

@@ -62,9 +62,15 @@ def test_the_public_goldens_of_the_asynchronous_loop_are_all_there() -> None:
     assert len(ASYNC) == 56
 
 
-def test_engine_refuses_the_asynchronous_loop() -> None:
-    with pytest.raises(GoldenError, match="the engine has only the synchronous loop"):
-        replay(ASYNC_SHIPPED[0])
+@pytest.mark.parametrize("path", ASYNC_SHIPPED, ids=name_of)
+def test_engine_reproduces_a_shipped_golden_of_the_asynchronous_loop(path: Path) -> None:
+    assert replay(path).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("path", ASYNC, ids=name_of)
+def test_engine_reproduces_every_step_of_the_asynchronous_loop(path: Path) -> None:
+    assert replay(path).difference is None
 
 
 SGLANG_SHIPPED = sorted((Path(__file__).parent / "golden" / "sglang").glob("*.json.gz"))

@@ -53,6 +53,44 @@ def test_engine_and_naive_agree_on_a_run_that_is_cut(scenario: Scenario, until_s
     assert_agreement(scenario, until_s)
 
 
+def assert_async_agreement(scenario: Scenario, foreseen: list[int], pause: float) -> None:
+    """`foreseen` says how many tokens more than its answer has a request is allowed: with 0 its end is known."""
+    rules, requests, step_time = scenario
+    slack = np.resize(np.array(foreseen, np.int64), len(requests.prompt_len))
+    most = np.maximum(rules.max_model_len - requests.prompt_len, requests.output_len)
+    requests = requests._replace(cap=np.minimum(requests.output_len + slack, most))
+    asynchronous = rules._replace(is_async=1, pause_s=pause)
+    expected = naive_tables.run_async(rules, requests, step_time, pause=pause, max_calls=MAX_CALLS)
+    run = engine.run(asynchronous, requests, step_time, max_calls=MAX_CALLS, record_steps=True)
+    for own, theirs in ((run.steps, expected.steps), (run.async_columns, expected.async_columns)):
+        assert own is not None
+        for name, ours in own._asdict().items():
+            np.testing.assert_array_equal(ours, getattr(theirs, name), name)
+    assert_same_outcome(run.outcome, expected.outcome)
+    assert run.duration_s == expected.duration_s
+
+
+slack_lists = st.lists(st.sampled_from([0, 0, 1, 5]), min_size=1, max_size=5)
+pauses = st.sampled_from([0.0, 0.25, 3.0])
+
+
+@settings(max_examples=200)
+@given(vllm_scenarios(), slack_lists, pauses)
+def test_engine_and_naive_agree_on_asynchronous_scheduling(
+    scenario: Scenario, foreseen: list[int], pause: float
+) -> None:
+    assert_async_agreement(scenario, foreseen, pause)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500)
+@given(vllm_scenarios(max_requests=30), slack_lists, pauses)
+def test_engine_and_naive_agree_on_many_asynchronous_scenarios(
+    scenario: Scenario, foreseen: list[int], pause: float
+) -> None:
+    assert_async_agreement(scenario, foreseen, pause)
+
+
 @pytest.mark.slow
 @settings(max_examples=3000)
 @given(vllm_scenarios(max_requests=30))

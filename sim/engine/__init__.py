@@ -4,12 +4,13 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
 from sim.engine.jit import is_compiled
 from sim.engine.loop import Stop
-from sim.engine.run import Outcome, Run, StepTable, run, warm_up
+from sim.engine.run import AsyncColumns, Outcome, Run, StepTable, run, warm_up
 
 __all__ = [
     "MEMORY_ROWS",
     "SHARED_TEXT",
     "TIME_ROWS",
+    "AsyncColumns",
     "Batching",
     "Bin",
     "Order",

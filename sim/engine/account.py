@@ -11,24 +11,28 @@ from sim.engine.jit import JIT
 from sim.engine.state import (
     BIN_END,
     CACHED_IDLE,
-    CHUNK_CONTEXT,
-    CHUNK_REDO,
-    CHUNK_REDO_S,
-    CHUNK_TOKENS,
-    CHUNK_USEFUL_S,
-    CHUNKS_DONE,
     CLOCK,
-    DECODING_KV,
+    F_CHUNK_CONTEXT,
+    F_CHUNK_REDO,
+    F_CHUNK_REDO_S,
+    F_CHUNK_TOKENS,
+    F_CHUNK_USEFUL_S,
+    F_CHUNKS_DONE,
+    F_DECODING,
+    F_DECODING_KV,
+    F_DROPPED,
+    F_HELD,
+    F_HELD_KV,
+    F_LINEAR_S,
+    F_NUM_PREEMPTED,
+    F_TOKENS,
     FREE,
     HEAD_FIRST,
     HEAD_IDLE,
     HEAD_WHOLE,
     HELD_DONE_BLOCKS,
-    HELD_DONE_KV,
     KV_STRAGGLER,
     KV_TYPICAL,
-    NUM_DECODING,
-    NUM_HELD_DONE,
     NUM_PREEMPTED,
     NUM_RUNNING,
     NUM_WAITING,
@@ -40,32 +44,37 @@ from sim.engine.time_bins import OPEN, flush, split
 
 
 @njit(**JIT)
-def account_for(end_s, tokens, token_s, fixed_s, kv_s, free_row, block_size, bins, count, real):
-    """Add the iteration that ends at `end_s` to both ledgers."""
+def account_for(parity, end_s, kv_s, fixed_s, free_row, block_size, flight, flight_s, bins, count, real):
+    """Add the time until the end of a step to both ledgers: its tokens, and the blocks as they stand now."""
     start_s = real[CLOCK]
     duration_s = end_s - start_s
     if end_s > real[BIN_END]:
         flush(bins, count)
     add_memory(duration_s, free_row, block_size, bins, count)
+    tokens = flight[parity, F_TOKENS]
     if tokens > 0:
-        per_token_s = (token_s - fixed_s) / tokens
-        add_time(duration_s, fixed_s, per_token_s, kv_s, bins, count)
-        if count[CHUNK_TOKENS] > 0:
-            add_chunks(per_token_s, bins, count, real)
+        per_token_s = (flight_s[parity, F_LINEAR_S] - fixed_s) / tokens
+        add_time(parity, duration_s, fixed_s, per_token_s, kv_s, flight, bins)
+        if flight[parity, F_CHUNK_TOKENS] > 0:
+            add_chunks(parity, per_token_s, flight, flight_s, bins)
     else:  # somebody waits for memory that nobody will free
         bins[OPEN, Bin.STALLED] += duration_s
+    bins[OPEN, Bin.PREEMPTIONS] += flight[parity, F_NUM_PREEMPTED]
     if end_s > real[BIN_END]:
         split(start_s, end_s, bins, count, real)
 
 
 @njit(**JIT)
 def account_for_pause(end_s, block_size, bins, count, real):
-    """Nothing runs until `end_s`; who waits then waits for the batch to fill."""
+    """No step until `end_s`: an empty server, where who waits waits for the batch to fill, or the loop's own pause."""
     duration_s = end_s - real[CLOCK]
     if end_s > real[BIN_END]:
         flush(bins, count)
     add_memory(duration_s, Bin.WITHHELD_WAIT, block_size, bins, count)
-    bins[OPEN, Bin.IDLE if count[NUM_WAITING] == 0 else Bin.STALLED] += duration_s
+    if count[NUM_RUNNING] > 0:
+        bins[OPEN, Bin.FIXED] += duration_s
+    else:
+        bins[OPEN, Bin.IDLE if count[NUM_WAITING] == 0 else Bin.STALLED] += duration_s
     if end_s > real[BIN_END]:
         split(real[CLOCK], end_s, bins, count, real)
 
@@ -108,24 +117,28 @@ def add_memory(duration_s, free_row, block_size, bins, count):
 
 
 @njit(**JIT)
-def add_time(duration_s, fixed_s, per_token_s, kv_s, bins, count):
-    """Seconds and tokens of one iteration's decoding members, and of finished ones that are held."""
-    producing = count[NUM_DECODING] + count[CHUNKS_DONE]
+def add_time(parity, duration_s, fixed_s, per_token_s, kv_s, flight, bins):
+    """Seconds and tokens of one step's decoding members, and of finished ones that were computed all the same."""
+    dropped = flight[parity, F_DROPPED]
+    decoding = flight[parity, F_DECODING] - dropped
+    producing = decoding + flight[parity, F_CHUNKS_DONE]
+    held = flight[parity, F_HELD] + dropped
     bins[OPEN, Bin.FIXED] += fixed_s
-    bins[OPEN, Bin.DECODE] += count[NUM_DECODING] * per_token_s + kv_s * count[DECODING_KV]
-    bins[OPEN, Bin.PADDING] += count[NUM_HELD_DONE] * per_token_s + kv_s * count[HELD_DONE_KV]
-    bins[OPEN, Bin.DECODE_TOKENS] += count[NUM_DECODING]
+    bins[OPEN, Bin.DECODE] += decoding * per_token_s + kv_s * flight[parity, F_DECODING_KV]
+    bins[OPEN, Bin.PADDING] += held * per_token_s + kv_s * flight[parity, F_HELD_KV]
+    bins[OPEN, Bin.DECODE_TOKENS] += flight[parity, F_DECODING]
     bins[OPEN, Bin.OUTPUT_TOKENS] += producing
     bins[OPEN, Bin.PRODUCING] += producing * duration_s
-    bins[OPEN, Bin.KV_READ] += count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT]
-    bins[OPEN, Bin.PREEMPTIONS] += count[NUM_PREEMPTED]
+    bins[OPEN, Bin.KV_READ] += flight[parity, F_DECODING_KV] + flight[parity, F_HELD_KV]
 
 
 @njit(**JIT)
-def add_chunks(per_token_s, bins, count, real):
-    """Seconds and tokens of one iteration's prefill chunks."""
-    redo = count[CHUNK_REDO]
-    bins[OPEN, Bin.PREFILL] += (count[CHUNK_TOKENS] - redo) * per_token_s + real[CHUNK_USEFUL_S]
-    bins[OPEN, Bin.RECOMPUTE] += redo * per_token_s + real[CHUNK_REDO_S]
-    bins[OPEN, Bin.PREFILL_TOKENS] += count[CHUNK_TOKENS]
+def add_chunks(parity, per_token_s, flight, flight_s, bins):
+    """Seconds and tokens of one step's prefill chunks."""
+    redo = flight[parity, F_CHUNK_REDO]
+    useful = flight[parity, F_CHUNK_TOKENS] - redo
+    bins[OPEN, Bin.PREFILL] += useful * per_token_s + flight_s[parity, F_CHUNK_USEFUL_S]
+    bins[OPEN, Bin.RECOMPUTE] += redo * per_token_s + flight_s[parity, F_CHUNK_REDO_S]
+    bins[OPEN, Bin.PREFILL_TOKENS] += flight[parity, F_CHUNK_TOKENS]
     bins[OPEN, Bin.RECOMPUTED_TOKENS] += redo
+    bins[OPEN, Bin.KV_READ] += flight[parity, F_CHUNK_CONTEXT]

@@ -15,7 +15,6 @@ from sim.engine.state import (
     CACHED,
     CHAIN,
     CHUNK,
-    CLOCK,
     COMPUTED,
     FIRST_SCHEDULED_S,
     FREE,
@@ -29,6 +28,7 @@ from sim.engine.state import (
     HEAD_WHOLE,
     HELD_DONE,
     IS_STRAGGLER,
+    KEYED_BLOCKS,
     KNOWN,
     NEXT_WAITING,
     NUM_FRESH,
@@ -39,6 +39,7 @@ from sim.engine.state import (
     PLEDGED,
     PREEMPTED,
     RESERVED,
+    START_S,
     STRAGGLER,
     SUM_HIT_BLOCKS,
 )
@@ -92,7 +93,10 @@ def admit_at_iteration(
         s = admit_head(computed, tokens, 0, asked, live, slots, out_s, out_n, rules.block_size, count, real)
         if rules.prefix_caching:
             share_prefix(s, rules.block_size, live, blocks, table, count)
-            fill_blocks(s, computed, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
+            known = live[s, KNOWN]
+            fill_blocks(
+                s, computed, tokens, known, rules.block_size, asked, segments, live, blocks, table, key_heads, count
+            )
         dequeue(rules.order, heap, out_n, count)
         left -= tokens
     put_back_skipped(first_skipped, rules.order, heap, out_n, count)
@@ -133,12 +137,13 @@ def admit_head(computed, tokens, reserved, asked, live, slots, out_s, out_n, blo
     live[s, HELD_DONE] = 0
     live[s, RESERVED] = reserved
     live[s, CHAIN] = count[HEAD_CHAIN]
+    live[s, KEYED_BLOCKS] = count[HEAD_HIT]
     count[FREE] -= reserved
     count[PLEDGED] += reserved
     if out_n[i, PREEMPTED] > 0:
-        out_s[i, PAUSE_S] += real[CLOCK] - out_s[i, PAUSED_SINCE_S]
+        out_s[i, PAUSE_S] += real[START_S] - out_s[i, PAUSED_SINCE_S]
     else:
-        out_s[i, FIRST_SCHEDULED_S] = real[CLOCK]
+        out_s[i, FIRST_SCHEDULED_S] = real[START_S]
         out_n[i, CACHED] = computed
     fill(computed, tokens, straggler, reserved > 0, block_size, count)
     slots[count[NUM_FRESH], FRESH] = s

@@ -1,4 +1,7 @@
-"""Outputs of a call: tokens are emitted, prompts become decoding members, finished requests leave."""
+"""What a call and its outputs change: prompts that are complete go on decoding, tokens come, requests leave.
+
+Synchronously outputs are applied right after their call, asynchronously one call later; the two halves are apart.
+"""
 
 from numba import njit
 
@@ -6,90 +9,183 @@ from sim.engine.accounts import Status
 from sim.engine.arrivals import think
 from sim.engine.gaps import note_gap, push_duration
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import release, release_blocks
+from sim.engine.kv_memory import register_full, release, release_blocks
 from sim.engine.members import leave, start_decoding, stop_decoding
-from sim.engine.segments import close_segment, open_segment
+from sim.engine.segments import mark_memory, settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
     AGE,
+    APPLIED_CALL,
     BASE,
     CALL,
+    CAP,
     CHUNK,
     CLOCK,
     COMPUTED,
     DECODING,
+    DROPPED,
+    DUE_LIST,
     DUE_NEXT,
     EMITTED,
-    FINISHED,
+    ENDING,
+    F_CALL,
+    F_DECODING,
+    F_DROPPED,
+    F_NUM_DUE,
+    F_NUM_SAMPLED,
+    F_TOKENS,
     FIRST_TOKEN_S,
     FREE,
     FRESH,
+    HEAD_KNOWN_GOOD,
     HELD_DONE,
     HELD_DONE_BLOCKS,
     HELD_DONE_KV,
     ISSUED,
     KNOWN,
     LAST_TOKEN_S,
+    LATE,
+    LATE_DECODING,
+    LATE_SEQ,
     MAX_ITL_S,
     MEMORY_TOKEN_S,
-    NUM_DECODING,
     NUM_DONE,
-    NUM_FINISHED,
     NUM_FRESH,
     NUM_HELD_DONE,
+    NUM_LATE,
     NUM_PARTIAL,
     NUM_RUNNING,
     OUTPUT_LEN,
     PARTIAL,
     PROMPT_LEN,
+    PUSHED,
     REQUEST,
     RESERVED,
     RUN_HEAD,
+    SAMPLED,
+    SEGMENT,
     SEQ,
     STATUS,
     STRAGGLER,
+    TOKEN_S,
+    UNANNOUNCED,
 )
+from sim.engine.waiting import remove
 
 
 @njit(**JIT)
-def pass_time(duration_s, end_s, batch_delivery, gap_stack, gap_hist, count, real):
-    """The clock moves to the end of the iteration; decoding members waited that long for their token."""
-    real[CLOCK] = end_s
-    real[AGE] += count[CALL] * duration_s
-    if not batch_delivery:
-        push_duration(count[CALL], duration_s, gap_stack, count)
-        if count[NUM_DECODING] > 0:
-            note_gap(duration_s, count[NUM_DECODING], gap_hist, count, real)
-
-
-@njit(**JIT)
-def end_chunks(duration_s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_hist, count, real):
-    """The call's prefill chunks are done: prompts that are complete bring a token and go on decoding."""
+def end_chunks(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_n, count, real):
+    """The call has scheduled its prefill chunks: members whose prompt is complete decode from the next call on."""
     still_partial = 0
+    sampled = 0
     for k in range(count[NUM_PARTIAL] + count[NUM_FRESH]):
         s = slots[k, PARTIAL] if k < count[NUM_PARTIAL] else slots[k - count[NUM_PARTIAL], FRESH]
         i = live[s, REQUEST]
         computed = live[s, COMPUTED] + live[s, CHUNK]
         live[s, COMPUTED] = computed
-        out_s[i, MEMORY_TOKEN_S] += computed * duration_s
         if computed < live[s, KNOWN]:
             slots[still_partial, PARTIAL] = s  # never ahead of k: the list is read before it is overwritten
             still_partial += 1
             continue
-        note_token(i, rules.batch_delivery, out_s, out_n, gap_hist, count, real)
-        left = asked[i, OUTPUT_LEN] - out_n[i, EMITTED]
-        if left == 0:
-            slots[count[NUM_FINISHED], FINISHED] = s
-            count[NUM_FINISHED] += 1
-        else:
-            start_decoding(s, computed, left, rules.block_size, rules.prefix_caching, live, calendar, phases, count)
-            open_segment(s, live, live_s, count, real)
+        slots[sampled, SAMPLED + parity] = s
+        sampled += 1
+        mark_memory(s, live_s, real)
+        left = asked[i, OUTPUT_LEN] - out_n[i, EMITTED] - 1
+        start_decoding(s, computed, left, rules.block_size, rules.prefix_caching, live, calendar, phases, count)
     count[NUM_PARTIAL] = still_partial
     count[NUM_FRESH] = 0
+    flight[parity, F_NUM_SAMPLED] = sampled
+
+
+@njit(**JIT)
+def collect_due(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_s, count, real):
+    """Members whose last token this call samples; who can be seen to end computes nothing more."""
+    due = 0
+    s = calendar[count[CALL] & (len(calendar) - 1), 0]
+    while s >= 0:
+        after = live[s, DUE_NEXT]
+        slots[due, DUE_LIST + parity] = s
+        due += 1
+        i = live[s, REQUEST]
+        if not rules.is_async or asked[i, OUTPUT_LEN] >= asked[i, CAP]:
+            computed = live[s, BASE] + count[CALL]
+            settle_memory(s, live, live_s, out_s, real)
+            stop_decoding(s, computed, rules.prefix_caching, live, calendar, phases, count)
+            live[s, COMPUTED] = computed
+            live[s, ENDING] = 1
+        s = after
+    flight[parity, F_NUM_DUE] = due
+
+
+@njit(**JIT)
+def pass_time(parity, end_s, batch_delivery, live, slots, flight, out_s, gap_stack, gap_hist, count, real):
+    """The clock moves to the end of the step; decoding members waited since the step before for their token."""
+    duration_s = end_s - real[CLOCK]
+    real[CLOCK] = end_s
+    real[AGE] += (count[CALL] - 1) * duration_s
+    hold_prompts(duration_s, live, slots, out_s, count)
+    if flight[parity, F_TOKENS] == 0:
+        return
+    count[APPLIED_CALL] = flight[parity, F_CALL]
+    gap_s = end_s - real[TOKEN_S]
+    real[TOKEN_S] = end_s
+    if not batch_delivery:
+        push_duration(count[APPLIED_CALL], gap_s, gap_stack, count)
+        members = flight[parity, F_DECODING] - flight[parity, F_DROPPED] - count[LATE_DECODING]
+        if members > 0:
+            note_gap(gap_s, members, gap_hist, count, real)
+
+
+@njit(**JIT)
+def hold_prompts(duration_s, live, slots, out_s, count):
+    """Members in mid-prompt hold what they have computed for so long."""
+    for k in range(count[NUM_PARTIAL]):
+        s = slots[k, PARTIAL]
+        out_s[live[s, REQUEST], MEMORY_TOKEN_S] += live[s, COMPUTED] * duration_s
+
+
+@njit(**JIT)
+def note_sampled(parity, batch_delivery, live, slots, flight, out_s, out_n, gap_hist, count, real):
+    """Prompts that the step completed bring a token."""
+    for k in range(flight[parity, F_NUM_SAMPLED]):
+        s = slots[k, SAMPLED + parity]
+        i = live[s, REQUEST]
+        if i >= 0:  # else preempted since
+            note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real)
+            live[s, SEGMENT] = count[APPLIED_CALL]
+
+
+@njit(**JIT)
+def sort_late(slots, count):
+    """Victims whose token is on its way, in running order."""
+    for k in range(1, count[NUM_LATE]):
+        i = slots[k, LATE]
+        seq = slots[k, LATE_SEQ]
+        at = k
+        while at > 0 and slots[at - 1, LATE_SEQ] > seq:
+            slots[at, LATE] = slots[at - 1, LATE]
+            slots[at, LATE_SEQ] = slots[at - 1, LATE_SEQ]
+            at -= 1
+        slots[at, LATE] = i
+        slots[at, LATE_SEQ] = seq
+
+
+@njit(**JIT)
+def deliver_late(rules, arrival_s, asked, slots, out_s, out_n, gap_hist, heap, thinking, count, real):
+    """Victims of the newest call get the token of the step that was in flight; the last one ends a request."""
+    for k in range(count[NUM_LATE]):
+        i = slots[k, LATE]
+        note_token(i, rules.batch_delivery, out_s, out_n, gap_hist, count, real)
+        count[HEAD_KNOWN_GOOD] = 0
+        if slots[k, LATE_SEQ] >= 0 and out_n[i, EMITTED] == asked[i, OUTPUT_LEN]:
+            remove(i, rules.order, heap, out_n, count)
+            deliver(i, arrival_s, thinking, out_n, count, real)
+    count[NUM_LATE] = 0
+    count[LATE_DECODING] = 0
 
 
 @njit(**JIT)
 def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
-    """The last chunk of a prompt brings a token: the first, or the next after a preemption."""
+    """A token outside the quiet path: the first, or the next after a preemption."""
     now = real[CLOCK]
     if out_n[i, EMITTED] == 0:
         out_s[i, FIRST_TOKEN_S] = now
@@ -102,70 +198,79 @@ def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
 
 
 @njit(**JIT)
-def collect_due(live, slots, calendar, count):
-    """Decoding members whose last token this call produced."""
-    s = calendar[count[CALL] & (len(calendar) - 1), 0]
-    while s >= 0:
-        slots[count[NUM_FINISHED], FINISHED] = s
-        count[NUM_FINISHED] += 1
-        s = live[s, DUE_NEXT]
-
-
-@njit(**JIT)
-def sort_by_admission(slots, live, count):
-    """Put finished members into running order; an insertion sort, as the list is a few runs already in order."""
-    for k in range(1, count[NUM_FINISHED]):
-        s = slots[k, FINISHED]
+def sort_by_admission(column, size, slots, live):
+    """Put a list of slots into running order; an insertion sort, as the list is a few runs already in order."""
+    for k in range(1, size):
+        s = slots[k, column]
         at = k
-        while at > 0 and live[slots[at - 1, FINISHED], SEQ] > live[s, SEQ]:
-            slots[at, FINISHED] = slots[at - 1, FINISHED]
+        while at > 0 and live[slots[at - 1, column], SEQ] > live[s, SEQ]:
+            slots[at, column] = slots[at - 1, column]
             at -= 1
-        slots[at, FINISHED] = s
+        slots[at, column] = s
 
 
 @njit(**JIT)
 def finish_members(
+    parity,
     rules,
     arrival_s,
     asked,
+    segments,
     live,
     live_s,
     slots,
     calendar,
     phases,
+    flight,
     out_s,
     out_n,
     gap_stack,
     thinking,
     blocks,
     table,
+    key_heads,
     count,
     real,
 ):
     """Members with their last token leave, or keep their slots until the batch ends."""
-    for k in range(count[NUM_FINISHED]):
-        s = slots[k, FINISHED]
+    for k in range(flight[parity, F_NUM_DUE]):
+        s = slots[k, DUE_LIST + parity]
         i = live[s, REQUEST]
-        computed = live[s, COMPUTED]
-        if live[s, DECODING]:
-            computed = live[s, BASE] + count[CALL]
-            close_segment(s, count[CALL], asked[i, PROMPT_LEN], live, live_s, out_s, out_n, gap_stack, count, real)
-            stop_decoding(s, computed, rules.prefix_caching, live, calendar, phases, count)
-        if rules.hold:
-            hold_until_batch_ends(s, computed, rules.block_size, live, count)
+        if i < 0:  # preempted since
+            continue
+        settle_tokens(s, asked[i, PROMPT_LEN], live, out_s, out_n, gap_stack, count, real)
+        if live[s, DECODING]:  # nobody foresaw the end: one more token was scheduled and comes to nothing
+            live[s, COMPUTED] = live[s, BASE] + count[CALL] - 1
+            settle_memory(s, live, live_s, out_s, real)
+            stop_decoding(s, live[s, COMPUTED], rules.prefix_caching, live, calendar, phases, count)
+            drop_newest(i, slots, flight, count)
         else:
+            settle_held(s, live, live_s, out_s, real)
+        if rules.prefix_caching:
+            tokens = live[s, BASE] + count[APPLIED_CALL]
+            register_full(s, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
+        if rules.hold:
+            hold_until_batch_ends(s, rules.block_size, live, count)
+        else:
+            straggler = live[s, STRAGGLER]
             if rules.prefix_caching:
-                release_blocks(
-                    s, computed, live[s, STRAGGLER], rules.block_size, rules.free_to_back, blocks, table, count
-                )
+                to_back = rules.free_to_back
+                release_blocks(s, live[s, COMPUTED], straggler, rules.block_size, to_back, blocks, table, count)
             else:
-                release(computed, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
+                release(live[s, COMPUTED], straggler, live[s, RESERVED], rules.block_size, count)
             leave(s, live, slots, count)
         if not rules.batch_delivery:
             deliver(i, arrival_s, thinking, out_n, count, real)
-    count[NUM_FINISHED] = 0
     if rules.hold and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
         end_batch(rules.batch_delivery, arrival_s, live, slots, out_s, out_n, thinking, count, real)
+
+
+@njit(**JIT)
+def drop_newest(i, slots, flight, count):
+    """The token of the newest step, still in flight, will be thrown away."""
+    newest = (count[PUSHED] - 1) & 1
+    slots[flight[newest, F_DROPPED], DROPPED] = i
+    flight[newest, F_DROPPED] += 1
 
 
 @njit(**JIT)
@@ -173,17 +278,20 @@ def deliver(i, arrival_s, thinking, out_n, count, real):
     """The user has the whole answer."""
     out_n[i, STATUS] = Status.FINISHED
     count[NUM_DONE] += 1
+    count[UNANNOUNCED] = 1
     if count[ISSUED] < len(arrival_s):
         think(real[CLOCK], arrival_s, thinking, count)
 
 
 @njit(**JIT)
-def hold_until_batch_ends(s, computed, block_size, live, count):
+def hold_until_batch_ends(s, block_size, live, count):
     """Everything the member holds or was promised moves to one row of the memory ledger."""
+    computed = live[s, COMPUTED]
     reserved = live[s, RESERVED]
     release(computed, live[s, STRAGGLER], reserved, block_size, count)
     count[FREE] -= reserved
     live[s, HELD_DONE] = 1
+    live[s, ENDING] = 0
     count[NUM_HELD_DONE] += 1
     count[HELD_DONE_KV] += computed
     count[HELD_DONE_BLOCKS] += reserved

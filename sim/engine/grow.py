@@ -10,19 +10,27 @@ from sim.engine.inputs import Order, Reserve
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks, take
 from sim.engine.members import stop_decoding
-from sim.engine.preempt import computed_before, preempt, victim
-from sim.engine.segments import close_segment
+from sim.engine.preempt import computed_before, note_late, preempt, victim
+from sim.engine.segments import settle_memory, settle_tokens
 from sim.engine.state import (
+    APPLIED_CALL,
+    BASE,
     CALL,
     CALL_PHASE,
     CHUNK,
     COMPUTED,
     DECODING,
     DECODING_KV,
+    ENDING,
+    FIRST_SAMPLE,
+    FLIGHT_CALL,
     FREE,
     KNOWN,
+    LATE_SEQ,
     MEMBERS,
+    NEVER,
     NUM_DECODING,
+    NUM_LATE,
     NUM_PARTIAL,
     PARTIAL,
     PHASE,
@@ -161,6 +169,7 @@ def grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, c
                 s,
                 computed,
                 live[s, CHUNK],
+                live[s, KNOWN],
                 rules.block_size,
                 asked,
                 segments,
@@ -248,6 +257,9 @@ def walk_running(
     left = rules.max_num_batched_tokens
     s = count[RUN_HEAD]
     while s >= 0:
+        if live[s, ENDING]:
+            s = live[s, RUN_NEXT]
+            continue
         is_decoding = live[s, DECODING] == 1
         before = computed_before(s, live, count)
         tokens = min(1 if is_decoding else live[s, KNOWN] - before, limit, left)
@@ -297,8 +309,11 @@ def walk_running(
         live[s, CHUNK] = tokens
         count[DECODING_KV] += is_decoding
         take(tokens, needed, live[s, STRAGGLER], False, rules.block_size, count)
-        if rules.prefix_caching and (needed > 0 or (before + tokens) % rules.block_size == 0):
-            fill_blocks(s, before, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
+        if rules.prefix_caching:
+            known = live[s, BASE] + count[APPLIED_CALL] + 1 if is_decoding else live[s, KNOWN]
+            fill_blocks(
+                s, before, tokens, known, rules.block_size, asked, segments, live, blocks, table, key_heads, count
+            )
         left -= tokens
         s = live[s, RUN_NEXT]
     return left
@@ -315,8 +330,13 @@ def pass_over(s, rules, asked, live, live_s, slots, calendar, phases, out_s, out
         if live[s, DECODING]:
             before = computed_before(s, live, count)
             prompt_len = asked[live[s, REQUEST], PROMPT_LEN]
-            close_segment(s, count[CALL] - 1, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real)
+            settle_tokens(s, prompt_len, live, out_s, out_n, gap_stack, count, real)
+            settle_memory(s, live, live_s, out_s, real)
+            if live[s, FIRST_SAMPLE] < count[FLIGHT_CALL]:
+                note_late(s, live, slots, count)
+                slots[count[NUM_LATE] - 1, LATE_SEQ] = -1  # on its way, but not after a preemption
             stop_decoding(s, before, rules.prefix_caching, live, calendar, phases, count)
+            live[s, FIRST_SAMPLE] = count[FLIGHT_CALL] if live[s, FIRST_SAMPLE] <= count[FLIGHT_CALL] else NEVER
             live[s, COMPUTED] = before
             live[s, KNOWN] = before + 1
         live[s, CHUNK] = 0
@@ -324,7 +344,7 @@ def pass_over(s, rules, asked, live, live_s, slots, calendar, phases, out_s, out
     count[NUM_PARTIAL] = 0
     s = count[RUN_HEAD]
     while s >= 0:
-        if not live[s, DECODING]:
+        if not live[s, DECODING] and not live[s, ENDING]:
             slots[count[NUM_PARTIAL], PARTIAL] = s
             count[NUM_PARTIAL] += 1
         s = live[s, RUN_NEXT]

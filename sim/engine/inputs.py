@@ -88,6 +88,8 @@ class Rules(NamedTuple):
     prefix_caching: int
     keep_blocks: int  # watermark: free blocks that admission leaves while anything runs
     reserve_full_isl: int
+    is_async: int = 0  # vLLM's asynchronous scheduling: a call is made while the step before it is computed
+    pause_s: float = 0.0  # asynchronous: sleep of the loop after an iteration that executed nothing
     # what older vLLM releases do, 0 or 1 each: sim/vllm_releases.py
     self_preempt_stops: int = 0  # priority: nobody is served after a request that preempted itself
     limit_lone: int = 0  # the prefill threshold counts for a request that is alone, too

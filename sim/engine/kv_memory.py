@@ -8,6 +8,7 @@ from numba import njit
 from sim.engine.jit import JIT
 from sim.engine.prefix_cache import drop_block, next_key, register, take_free_block
 from sim.engine.state import (
+    APPLIED_CALL,
     BASE,
     CALL,
     CHAIN,
@@ -15,6 +16,7 @@ from sim.engine.state import (
     FIRST,
     FIRST_SEGMENT,
     FREE,
+    KEYED_BLOCKS,
     KV_STRAGGLER,
     KV_TYPICAL,
     NUM_DECODING,
@@ -54,22 +56,24 @@ def take(tokens, new, straggler, is_reserved, block_size, count):
 
 
 @njit(**JIT)
-def fill_blocks(s, computed, tokens, block_size, asked, segments, live, blocks, table, key_heads, count):
-    """Prefix caching: which blocks `fill` took, and the keys of those that become full."""
+def fill_blocks(s, computed, tokens, known, block_size, asked, segments, live, blocks, table, key_heads, count):
+    """Prefix caching: which blocks `fill` took, and keys for those full of known tokens."""
     typical = 1 - live[s, STRAGGLER]
     for j in range(blocks_for(computed, block_size), blocks_for(computed + tokens, block_size)):
         table[s, j] = take_free_block(typical, blocks, key_heads, count)
-    register_full(s, computed, computed + tokens, block_size, asked, segments, live, blocks, table, key_heads, count)
+    full_of = min(computed + tokens, known)
+    register_full(s, full_of, block_size, asked, segments, live, blocks, table, key_heads, count)
 
 
 @njit(**JIT)
-def register_full(s, before, after, block_size, asked, segments, live, blocks, table, key_heads, count):
-    """Blocks that become full between `before` and `after` tokens get their keys."""
+def register_full(s, tokens, block_size, asked, segments, live, blocks, table, key_heads, count):
+    """Blocks that `tokens` tokens fill get their keys, if they have none."""
     i = live[s, REQUEST]
     key = live[s, CHAIN]
-    for j in range(before // block_size, after // block_size):
+    for j in range(live[s, KEYED_BLOCKS], tokens // block_size):
         key = next_key(key, i, j, block_size, asked[i, FIRST_SEGMENT], asked[i, END_SEGMENT], segments)
         register(table[s, j], key, live[s, SEQ], blocks, key_heads, count)
+        live[s, KEYED_BLOCKS] = j + 1
     live[s, CHAIN] = key
 
 
@@ -109,14 +113,21 @@ def age(needed, straggler_blocks, block_size, is_reserved, count):
 
 @njit(**JIT)
 def age_blocks(phase, block_size, asked, segments, live, phases, blocks, table, key_heads, count):
-    """Prefix caching: which blocks `age` took, and the keys of those that become full."""
+    """Prefix caching: which blocks `age` took, and keys for those full of known tokens.
+
+    A member that decodes knows the token it computes, unless that token comes from a step still in flight.
+    """
+    last = count[CALL] - 1
     s = phases[phase, FIRST]
     while s >= 0:
-        last = (live[s, BASE] + count[CALL] - 1) // block_size
-        table[s, last] = take_free_block(1 - live[s, STRAGGLER], blocks, key_heads, count)
+        table[s, (live[s, BASE] + last) // block_size] = take_free_block(
+            1 - live[s, STRAGGLER], blocks, key_heads, count
+        )
         s = live[s, PHASE_NEXT]
-    s = phases[phase + 1 if phase + 1 < block_size else 0, FIRST]
+    known = count[APPLIED_CALL] + 1
+    if known > last:
+        phase = phase + 1 if phase + 1 < block_size else 0
+    s = phases[phase, FIRST]
     while s >= 0:
-        after = live[s, BASE] + count[CALL]
-        register_full(s, after - 1, after, block_size, asked, segments, live, blocks, table, key_heads, count)
+        register_full(s, live[s, BASE] + known, block_size, asked, segments, live, blocks, table, key_heads, count)
         s = live[s, PHASE_NEXT]

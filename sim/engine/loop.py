@@ -14,46 +14,87 @@ from sim.engine.accounts import Bin
 from sim.engine.admit import admit_waiting
 from sim.engine.arrivals import join_arrivals, next_arrival_s
 from sim.engine.chunks import clear_chunks, measure_chunks
-from sim.engine.emit import collect_due, end_chunks, finish_members, pass_time, sort_by_admission
+from sim.engine.emit import (
+    collect_due,
+    deliver_late,
+    end_chunks,
+    finish_members,
+    hold_prompts,
+    note_sampled,
+    pass_time,
+    sort_by_admission,
+    sort_late,
+)
 from sim.engine.grow import grow_quietly, grow_running, is_quiet
 from sim.engine.head import look_at_head, may_be_admitted, prefill_limit
 from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import ENTRY, JIT
-from sim.engine.record import has_room, record_end, record_finished, record_schedule
-from sim.engine.segments import close_segment, open_segment
+from sim.engine.record import has_room, record_call, record_end, record_outputs
+from sim.engine.segments import settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
+    AGE,
     ARRIVAL_S,
     ARRIVED,
     CALL,
     CALL_PHASE,
     CHUNK_CONTEXT,
+    CHUNK_REDO,
+    CHUNK_REDO_S,
     CHUNK_TOKENS,
+    CHUNK_USEFUL_S,
     CHUNK_WORK,
     CHUNKS_DONE,
     CLOCK,
     DECODING,
     DECODING_KV,
+    DUE_LIST,
+    ENDING,
+    EPOCH,
+    F_CALL,
+    F_CHUNK_CONTEXT,
+    F_CHUNK_REDO,
+    F_CHUNK_REDO_S,
+    F_CHUNK_TOKENS,
+    F_CHUNK_USEFUL_S,
+    F_CHUNKS_DONE,
+    F_DECODING,
+    F_DECODING_KV,
+    F_DROPPED,
+    F_END_S,
+    F_HELD,
+    F_HELD_KV,
+    F_LINEAR_S,
+    F_NUM_DUE,
+    F_NUM_PREEMPTED,
+    F_NUM_SAMPLED,
+    F_ROW,
+    F_TOKENS,
+    FLIGHT_CALL,
     HEAD_KNOWN_GOOD,
     HELD_DONE_KV,
+    IN_FLIGHT,
     ISSUED,
+    LAST_END,
     NUM_DECODING,
     NUM_DONE,
-    NUM_FINISHED,
     NUM_FRESH,
     NUM_HELD_DONE,
+    NUM_LATE,
     NUM_PARTIAL,
     NUM_PREEMPTED,
     NUM_RUNNING,
     NUM_WAITING,
     PROMPT_LEN,
+    PUSHED,
     REQUEST,
     RUN_HEAD,
     RUN_NEXT,
-    SEGMENT,
+    START_S,
     SUM_OUTPUT,
     SUM_PADDING,
     SUM_STEPS,
     SUM_TOKENS,
+    UNANNOUNCED,
 )
 from sim.engine.time_bins import flush
 from sim.engine.waiting import head_of_queue
@@ -81,6 +122,8 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         slots,
         calendar,
         phases,
+        flight,
+        flight_s,
         out_s,
         out_n,
         gap_stack,
@@ -93,138 +136,231 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         key_heads,
     ) = state
     is_reserved = rules.reserve != Reserve.CHUNK
+    depth = 2 if rules.is_async else 1
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
         if next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
             join_arrivals(users, rules, arrival_s, asked, thinking, out_s, out_n, heap, count, real)
-        if count[NUM_RUNNING] == 0:
-            if count[NUM_DONE] == len(asked):
+        if count[NUM_RUNNING] + count[IN_FLIGHT] == 0:
+            if count[NUM_DONE] == len(asked) and not count[UNANNOUNCED]:
                 return Stop.DONE
             resume_s = next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real)
-            if resume_s > real[CLOCK] and real[CLOCK] < until_s:
+            if resume_s > real[CLOCK] and real[CLOCK] < until_s and not count[UNANNOUNCED]:
                 if resume_s == math.inf and until_s == math.inf:
                     return Stop.STUCK
-                resume_s = min(resume_s, until_s)
-                account_for_pause(resume_s, rules.block_size, bins, count, real)
-                real[CLOCK] = resume_s
+                pass_pause(min(resume_s, until_s), rules.block_size, live, slots, out_s, bins, count, real)
                 continue
         if real[CLOCK] >= until_s:
             return Stop.TIME
         if is_recording and not has_room(tape, slots, count):
             return Stop.FULL
 
-        # schedule: running members first, then the queue
-        count[NUM_PREEMPTED] = 0
-        limit = prefill_limit(rules, count)
-        if is_quiet(rules, phases, count):
-            grow_quietly(rules.block_size, is_reserved, phases, count)
-            left = rules.max_num_batched_tokens - count[NUM_DECODING]
-        else:
-            left = grow_running(
-                limit,
-                rules,
-                asked,
-                segments,
-                live,
-                live_s,
-                slots,
-                calendar,
-                phases,
-                out_s,
-                out_n,
-                gap_stack,
-                heap,
-                blocks,
-                table,
-                key_heads,
-                count,
-                real,
-            )
-        has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
-        if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
-            admit_waiting(
-                left,
-                limit,
-                rules,
-                asked,
-                segments,
-                live,
-                slots,
-                out_s,
-                out_n,
-                heap,
-                blocks,
-                table,
-                key_heads,
-                count,
-                real,
-            )
+        tokens = 0
+        is_stuck = False
+        is_called = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
+        if is_called:
+            # schedule: running members first, then the queue
+            count[NUM_PREEMPTED] = 0
+            count[UNANNOUNCED] = 0
+            count[EPOCH] += 1
+            real[START_S] = max(real[CLOCK], real[LAST_END])
+            limit = prefill_limit(rules, count)
+            if is_quiet(rules, phases, count):
+                grow_quietly(rules.block_size, is_reserved, phases, count)
+                left = rules.max_num_batched_tokens - count[NUM_DECODING]
+            else:
+                left = grow_running(
+                    limit,
+                    rules,
+                    asked,
+                    segments,
+                    live,
+                    live_s,
+                    slots,
+                    calendar,
+                    phases,
+                    out_s,
+                    out_n,
+                    gap_stack,
+                    heap,
+                    blocks,
+                    table,
+                    key_heads,
+                    count,
+                    real,
+                )
+            has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
+            if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
+                admit_waiting(
+                    left,
+                    limit,
+                    rules,
+                    asked,
+                    segments,
+                    live,
+                    slots,
+                    out_s,
+                    out_n,
+                    heap,
+                    blocks,
+                    table,
+                    key_heads,
+                    count,
+                    real,
+                )
 
-        # run the iteration
-        clear_chunks(count, real)
-        if count[NUM_PARTIAL] + count[NUM_FRESH] > 0:
-            measure_chunks(kv_s, attention_s, live, slots, out_n, count, real)
-        tokens = count[NUM_DECODING] + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
-        token_s = linear_time(tokens, linear_s, beyond_s)
-        reading_s = kv_s * (count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
-        end_s = real[CLOCK] + (token_s + reading_s + attention_s * real[CHUNK_WORK])
-        if is_recording:
-            record_schedule(rules.block_size, tape, live, slots, count, real)
-        free_row = Bin.FREE_NO_DEMAND
-        if count[NUM_WAITING] > 0:
-            if not count[HEAD_KNOWN_GOOD]:
-                look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
-            free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
-        account_for(end_s, tokens, token_s, linear_s[0], kv_s, free_row, rules.block_size, bins, count, real)
-        count_call(tokens, count)
+            # put the step into the queue of those in flight
+            parity = count[PUSHED] & 1
+            clear_chunks(count, real)
+            has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
+            if has_chunks:
+                measure_chunks(kv_s, attention_s, live, slots, out_n, count, real)
+            tokens = count[NUM_DECODING] + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
+            token_s = linear_time(tokens, linear_s, beyond_s)
+            reading_s = kv_s * (count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
+            end_s = real[START_S] + (token_s + reading_s + attention_s * real[CHUNK_WORK])
+            if rules.is_async and tokens == 0:
+                end_s = real[START_S]
+            is_stuck = tokens == 0 and waits_for_ever(count)
+            launch(parity, tokens, token_s, end_s, flight, flight_s, count, real)
+            if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0 or not rules.is_async):
+                flight[parity, F_ROW] = record_call(end_s, rules.block_size, tape, live, slots, count, real)
+            if has_chunks:
+                end_chunks(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_n, count, real)
+            collect_due(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_s, count, real)
+            if tokens > 0 or not rules.is_async:
+                count[FLIGHT_CALL] = count[CALL]
+                count[CALL] += 1
+                count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
 
-        # apply its outputs
-        duration_s = end_s - real[CLOCK]
-        pass_time(duration_s, end_s, rules.batch_delivery, gap_stack, gap_hist, count, real)
-        if count[NUM_PARTIAL] + count[NUM_FRESH] > 0:
-            end_chunks(
-                duration_s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_hist, count, real
+        # apply the oldest step, unless the queue has room and there is more to schedule
+        is_busy = tokens > 0 or count[NUM_RUNNING] + count[NUM_WAITING] > 0
+        if not (is_called and count[IN_FLIGHT] < depth and is_busy):
+            parity = (count[PUSHED] - count[IN_FLIGHT]) & 1
+            free_row = Bin.FREE_NO_DEMAND
+            if count[NUM_WAITING] > 0:
+                if not count[HEAD_KNOWN_GOOD]:
+                    look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+                free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
+            end_s = max(real[CLOCK], flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
+            account_for(
+                parity, end_s, kv_s, linear_s[0], free_row, rules.block_size, flight, flight_s, bins, count, real
             )
-        collect_due(live, slots, calendar, count)
-        if is_recording or rules.prefix_caching:
-            sort_by_admission(slots, live, count)
-        if is_recording:
-            record_finished(tape, live, slots, count)
-        if count[NUM_FINISHED] > 0:
-            finish_members(
-                rules,
-                arrival_s,
-                asked,
+            count[SUM_OUTPUT] += flight[parity, F_DECODING] + flight[parity, F_CHUNKS_DONE] - flight[parity, F_DROPPED]
+            count[EPOCH] += 1
+            pass_time(
+                parity,
+                end_s,
+                rules.batch_delivery,
                 live,
-                live_s,
                 slots,
-                calendar,
-                phases,
+                flight,
                 out_s,
-                out_n,
                 gap_stack,
-                thinking,
-                blocks,
-                table,
+                gap_hist,
                 count,
                 real,
             )
-        if is_recording:
-            record_end(tape, count, real)
-        count[CALL] += 1
-        count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
-        if tokens + count[NUM_PREEMPTED] == 0 and count[ARRIVED] == count[ISSUED]:
-            return Stop.STUCK
+            if is_recording or rules.prefix_caching:
+                sort_by_admission(DUE_LIST + parity, flight[parity, F_NUM_DUE], slots, live)
+            if count[NUM_LATE] > 0:
+                sort_late(slots, count)
+            if is_recording and flight[parity, F_ROW] >= 0:
+                record_outputs(tape, flight[parity, F_ROW], parity, asked, live, slots, flight, out_n, count)
+            if count[NUM_LATE] > 0:
+                deliver_late(rules, arrival_s, asked, slots, out_s, out_n, gap_hist, heap, thinking, count, real)
+            if flight[parity, F_NUM_SAMPLED] > 0:
+                note_sampled(parity, rules.batch_delivery, live, slots, flight, out_s, out_n, gap_hist, count, real)
+            if flight[parity, F_NUM_DUE] > 0:
+                finish_members(
+                    parity,
+                    rules,
+                    arrival_s,
+                    asked,
+                    segments,
+                    live,
+                    live_s,
+                    slots,
+                    calendar,
+                    phases,
+                    flight,
+                    out_s,
+                    out_n,
+                    gap_stack,
+                    thinking,
+                    blocks,
+                    table,
+                    key_heads,
+                    count,
+                    real,
+                )
+            if is_recording and flight[parity, F_ROW] >= 0:
+                record_end(tape, flight[parity, F_ROW], count)
+            land(rules.is_async, flight, count)
+
+        if tokens == 0:
+            if is_stuck:
+                return Stop.STUCK
+            if rules.is_async and count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0:
+                pass_pause(real[CLOCK] + rules.pause_s, rules.block_size, live, slots, out_s, bins, count, real)
     return Stop.CALLS
 
 
 @njit(**JIT)
-def count_call(tokens, count):
-    """Totals of the run."""
-    count[SUM_STEPS] += 1
+def launch(parity, tokens, token_s, end_s, flight, flight_s, count, real):
+    """Put the step that was just scheduled into the queue of those in flight."""
+    flight[parity, F_CALL] = count[CALL]
+    flight[parity, F_ROW] = -1
+    flight[parity, F_TOKENS] = tokens
+    flight[parity, F_DECODING] = count[NUM_DECODING]
+    flight[parity, F_DECODING_KV] = count[DECODING_KV]
+    flight[parity, F_HELD] = count[NUM_HELD_DONE]
+    flight[parity, F_HELD_KV] = count[HELD_DONE_KV]
+    flight[parity, F_CHUNK_TOKENS] = count[CHUNK_TOKENS]
+    flight[parity, F_CHUNK_REDO] = count[CHUNK_REDO]
+    flight[parity, F_CHUNK_CONTEXT] = count[CHUNK_CONTEXT]
+    flight[parity, F_CHUNKS_DONE] = count[CHUNKS_DONE]
+    flight[parity, F_DROPPED] = 0
+    flight[parity, F_NUM_SAMPLED] = 0
+    flight[parity, F_NUM_PREEMPTED] = count[NUM_PREEMPTED]
+    flight_s[parity, F_END_S] = end_s
+    flight_s[parity, F_LINEAR_S] = token_s
+    flight_s[parity, F_CHUNK_USEFUL_S] = real[CHUNK_USEFUL_S]
+    flight_s[parity, F_CHUNK_REDO_S] = real[CHUNK_REDO_S]
+    real[LAST_END] = end_s
+    count[PUSHED] += 1
+    count[IN_FLIGHT] += 1
+    count[SUM_STEPS] += tokens > 0
     count[SUM_TOKENS] += tokens
-    count[SUM_OUTPUT] += count[NUM_DECODING] + count[CHUNKS_DONE]
     count[SUM_PADDING] += count[NUM_HELD_DONE]
+
+
+@njit(**JIT)
+def land(is_async, flight, count):
+    """The oldest step has been applied."""
+    if not is_async:
+        count[UNANNOUNCED] = 0
+    count[IN_FLIGHT] -= 1
+    count[FLIGHT_CALL] = -1
+    newest = (count[PUSHED] - 1) & 1
+    if count[IN_FLIGHT] > 0 and flight[newest, F_TOKENS] > 0:
+        count[FLIGHT_CALL] = flight[newest, F_CALL]
+
+
+@njit(**JIT)
+def waits_for_ever(count):
+    """Whether nobody runs, nobody waiting could be admitted, and nobody will arrive who could change that."""
+    is_idle = count[NUM_RUNNING] == 0 and count[FLIGHT_CALL] < 0 and count[NUM_PREEMPTED] == 0
+    return is_idle and count[NUM_WAITING] > 0 and count[ARRIVED] == count[ISSUED]
+
+
+@njit(**JIT)
+def pass_pause(end_s, block_size, live, slots, out_s, bins, count, real):
+    """The clock moves on although no step runs."""
+    account_for_pause(end_s, block_size, bins, count, real)
+    hold_prompts(end_s - real[CLOCK], live, slots, out_s, count)
+    real[AGE] += (count[CALL] - 1) * (end_s - real[CLOCK])
+    real[CLOCK] = end_s
 
 
 @njit(**JIT)
@@ -257,9 +393,10 @@ def settle(asked, live, live_s, out_s, out_n, gap_stack, bins, count, real):
     flush(bins, count)
     s = count[RUN_HEAD]
     while s >= 0:
+        if live[s, DECODING] or live[s, ENDING]:
+            settle_tokens(s, asked[live[s, REQUEST], PROMPT_LEN], live, out_s, out_n, gap_stack, count, real)
         if live[s, DECODING]:
-            prompt_len = asked[live[s, REQUEST], PROMPT_LEN]
-            close_segment(s, count[CALL] - 1, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real)
-            open_segment(s, live, live_s, count, real)
-            live[s, SEGMENT] = count[CALL] - 1
+            settle_memory(s, live, live_s, out_s, real)
+        elif live[s, ENDING]:
+            settle_held(s, live, live_s, out_s, real)
         s = live[s, RUN_NEXT]

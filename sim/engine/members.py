@@ -15,10 +15,13 @@ from sim.engine.state import (
     DUE,
     DUE_NEXT,
     DUE_PREV,
+    ENDING,
     FIRST,
+    FIRST_SAMPLE,
     FREE_SLOT,
     LAST,
     MEMBERS,
+    NEVER,
     NEXT_SEQ,
     NUM_DECODING,
     NUM_FREE_SLOTS,
@@ -31,6 +34,7 @@ from sim.engine.state import (
     RUN_NEXT,
     RUN_PREV,
     RUN_TAIL,
+    SEGMENT,
     SEQ,
     STRAGGLER,
     STRAGGLER_MEMBERS,
@@ -47,6 +51,8 @@ def join(i, is_straggler, live, slots, count):
     live[s, STRAGGLER] = is_straggler
     live[s, SEQ] = count[NEXT_SEQ]
     live[s, DECODING] = 0
+    live[s, ENDING] = 0
+    live[s, FIRST_SAMPLE] = NEVER
     tail = count[RUN_TAIL]
     live[s, RUN_PREV] = tail
     live[s, RUN_NEXT] = -1
@@ -63,6 +69,7 @@ def join(i, is_straggler, live, slots, count):
 @njit(**JIT)
 def leave(s, live, slots, count):
     """Take a member out of the running order and free its slot."""
+    live[s, REQUEST] = -1
     before = live[s, RUN_PREV]
     after = live[s, RUN_NEXT]
     if before >= 0:
@@ -111,6 +118,8 @@ def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, 
     """From the next call on the member takes one token a call, `tokens_left` times; it holds `kv_tokens` now."""
     call = count[CALL]
     live[s, DECODING] = 1
+    live[s, SEGMENT] = -1
+    live[s, FIRST_SAMPLE] = call
     live[s, BASE] = kv_tokens - call
     live[s, DUE] = call + tokens_left
     append_to_list(s, calendar, live[s, DUE] & (len(calendar) - 1), 0, 1, DUE_PREV, DUE_NEXT, live)

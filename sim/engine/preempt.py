@@ -6,17 +6,23 @@ from sim.engine.inputs import Order
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import release, release_blocks
 from sim.engine.members import leave, stop_decoding
-from sim.engine.segments import close_segment
+from sim.engine.segments import settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
     ARRIVAL_S,
     BASE,
     CALL,
     CHUNK,
-    CLOCK,
     COMPUTED,
     DECODING,
+    ENDING,
+    FIRST_SAMPLE,
+    FLIGHT_CALL,
     HIGH_WATER,
+    LATE,
+    LATE_DECODING,
+    LATE_SEQ,
     LOST,
+    NUM_LATE,
     NUM_PARTIAL,
     NUM_PREEMPTED,
     PARTIAL,
@@ -28,7 +34,9 @@ from sim.engine.state import (
     RUN_HEAD,
     RUN_NEXT,
     RUN_TAIL,
+    SEQ,
     SERVED,
+    START_S,
     STRAGGLER,
     SUM_PREEMPTED,
     VICTIM,
@@ -69,10 +77,14 @@ def preempt(
     i = live[s, REQUEST]
     before = computed_before(s, live, count)
     now = before + live[s, CHUNK] if live[s, SERVED] == count[CALL] else before
+    if live[s, DECODING] or live[s, ENDING]:
+        settle_tokens(s, asked[i, PROMPT_LEN], live, out_s, out_n, gap_stack, count, real)
+        note_late(s, live, slots, count)
     if live[s, DECODING]:
-        prompt_len = asked[i, PROMPT_LEN]
-        close_segment(s, count[CALL] - 1, prompt_len, live, live_s, out_s, out_n, gap_stack, count, real)
+        settle_memory(s, live, live_s, out_s, real)
         stop_decoding(s, now, rules.prefix_caching, live, calendar, phases, count)
+    elif live[s, ENDING]:
+        settle_held(s, live, live_s, out_s, real)
     else:
         drop_partial(s, slots, count)
     if rules.prefix_caching:
@@ -82,12 +94,23 @@ def preempt(
     leave(s, live, slots, count)
     out_n[i, HIGH_WATER] = max(out_n[i, HIGH_WATER], before)
     out_n[i, PREEMPTED] += 1
-    out_s[i, PAUSED_SINCE_S] = real[CLOCK]
+    out_s[i, PAUSED_SINCE_S] = real[START_S]
     slots[count[NUM_PREEMPTED], VICTIM] = i
     slots[count[NUM_PREEMPTED], LOST] = before
     count[NUM_PREEMPTED] += 1
     count[SUM_PREEMPTED] += 1
     put_back(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
+
+
+@njit(**JIT)
+def note_late(s, live, slots, count):
+    """The step in flight samples a token for a victim: it will be delivered all the same."""
+    if live[s, FIRST_SAMPLE] > count[FLIGHT_CALL]:
+        return
+    slots[count[NUM_LATE], LATE] = live[s, REQUEST]
+    slots[count[NUM_LATE], LATE_SEQ] = live[s, SEQ]
+    count[NUM_LATE] += 1
+    count[LATE_DECODING] += live[s, FIRST_SAMPLE] < count[FLIGHT_CALL]
 
 
 @njit(**JIT)

@@ -10,8 +10,8 @@ from numba import njit
 from sim.engine.jit import JIT
 from sim.engine.state import (
     CACHED_IDLE,
-    CALL,
     CONTENT,
+    EPOCH,
     FREE,
     FREE_NEXT,
     FREE_PREV,
@@ -103,16 +103,16 @@ def find(key, blocks, key_heads):
 def register(b, key, owner_seq, blocks, key_heads, count):
     """A full block becomes findable, as the newest of its hash chain.
 
-    Within a call the running order counts, in whatever order the members were visited.
+    Within a call, and within an application of outputs, the running order counts, however members were visited.
     """
     blocks[b, KEY_LOW] = key & LOW_BITS
     blocks[b, KEY_HIGH] = key >> 31
-    blocks[b, STAMP] = count[CALL]
+    blocks[b, STAMP] = count[EPOCH]
     blocks[b, OWNER_SEQ] = owner_seq
     chain = key & (len(key_heads) - 1)
     newer = -1
     older = key_heads[chain]
-    while older >= 0 and blocks[older, STAMP] == count[CALL] and blocks[older, OWNER_SEQ] > owner_seq:
+    while older >= 0 and blocks[older, STAMP] == count[EPOCH] and blocks[older, OWNER_SEQ] > owner_seq:
         newer = older
         older = blocks[older, KEY_NEXT]
     blocks[b, KEY_NEXT] = older

@@ -1,4 +1,4 @@
-"""The full step table: one row a call, for golden replays and the batch theatre."""
+"""The full step table: one row a call that scheduled or preempted, for golden replays and the batch theatre."""
 
 from numba import njit
 
@@ -11,21 +11,48 @@ from sim.engine.state import (
     CLOCK,
     COMPUTED,
     DECODING,
-    FINISHED,
+    DROPPED,
+    DROPPED_RECORDED,
+    DUE_LIST,
+    EMITTED,
+    ENDING,
+    F_DROPPED,
+    F_NUM_DUE,
     FINISHED_RECORDED,
+    FIRST_SAMPLE,
+    FLIGHT_CALL,
     FREE,
     HELD_DONE,
+    KNOWN,
+    LATE,
+    LATE_RECORDED,
+    LATE_SEQ,
     LOST,
-    NUM_FINISHED,
+    NEXT_SEQ,
+    NUM_LATE,
     NUM_PREEMPTED,
     NUM_RUNNING,
     NUM_WAITING,
+    OUTPUT_LEN,
     PREEMPTED_RECORDED,
     REQUEST,
     RUN_HEAD,
     RUN_NEXT,
     SCHEDULED_RECORDED,
+    SEQ,
+    START_S,
     STEPS_RECORDED,
+    T_AHEAD,
+    T_APPLIED_AFTER,
+    T_DROPPED,
+    T_FINISHED,
+    T_FREE,
+    T_FREE_END,
+    T_LATE,
+    T_PREEMPTED,
+    T_RUNNING,
+    T_SCHEDULED,
+    T_WAITING,
     VICTIM,
 )
 
@@ -39,28 +66,37 @@ def has_room(tape, slots, count):
         and count[SCHEDULED_RECORDED] + members <= len(tape.scheduled)
         and count[PREEMPTED_RECORDED] + members <= len(tape.preempted)
         and count[FINISHED_RECORDED] + members <= len(tape.finished)
+        and count[LATE_RECORDED] + members <= len(tape.late)
+        and count[DROPPED_RECORDED] + members <= len(tape.dropped)
     )
 
 
 @njit(**JIT)
-def record_schedule(block_size, tape, live, slots, count, real):
-    """The call as it stands right after scheduling."""
-    step = count[STEPS_RECORDED]
-    tape.times_s[step, 0] = real[CLOCK]
-    tape.numbers[step, 0] = count[NUM_RUNNING]
-    tape.numbers[step, 1] = count[NUM_WAITING]
-    tape.numbers[step, 2] = count[FREE]
-    tape.numbers[step, 4] = count[SCHEDULED_RECORDED]
-    tape.numbers[step, 5] = count[PREEMPTED_RECORDED]
-    tape.numbers[step, 6] = count[FINISHED_RECORDED]
+def record_call(end_s, block_size, tape, live, slots, count, real):
+    """The call as it stands right after scheduling; its row."""
+    row = count[STEPS_RECORDED]
+    count[STEPS_RECORDED] += 1
+    tape.times_s[row, 0] = real[START_S]
+    tape.times_s[row, 1] = end_s
+    tape.times_s[row, 2] = real[CLOCK]
+    tape.numbers[row, T_RUNNING] = count[NUM_RUNNING]
+    tape.numbers[row, T_WAITING] = count[NUM_WAITING]
+    tape.numbers[row, T_FREE] = count[FREE]
+    tape.numbers[row, T_AHEAD] = 0
+    tape.numbers[row, T_SCHEDULED] = count[SCHEDULED_RECORDED]
+    tape.numbers[row, T_PREEMPTED] = count[PREEMPTED_RECORDED]
+    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
+    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
+    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
     for k in range(count[NUM_PREEMPTED]):
         tape.preempted[count[PREEMPTED_RECORDED], 0] = slots[k, VICTIM]
         tape.preempted[count[PREEMPTED_RECORDED], 1] = slots[k, LOST]
         count[PREEMPTED_RECORDED] += 1
     s = count[RUN_HEAD]
     while s >= 0:
+        tape.numbers[row, T_AHEAD] += tokens_ahead(s, live, count)
         tokens = 1 if live[s, DECODING] else live[s, CHUNK]
-        if tokens > 0 and not live[s, HELD_DONE]:
+        if tokens > 0 and not live[s, HELD_DONE] and not live[s, ENDING]:
             before = live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]
             entry = count[SCHEDULED_RECORDED]
             tape.scheduled[entry, 0] = live[s, REQUEST]
@@ -69,20 +105,60 @@ def record_schedule(block_size, tape, live, slots, count, real):
             tape.scheduled[entry, 3] = blocks_for(before + tokens, block_size)
             count[SCHEDULED_RECORDED] += 1
         s = live[s, RUN_NEXT]
+    return row
 
 
 @njit(**JIT)
-def record_finished(tape, live, slots, count):
-    """The requests that finish with this call, before they leave."""
-    for k in range(count[NUM_FINISHED]):
-        tape.finished[count[FINISHED_RECORDED]] = live[slots[k, FINISHED], REQUEST]
-        count[FINISHED_RECORDED] += 1
+def tokens_ahead(s, live, count):
+    """Tokens that a member samples in this call and in the step in flight."""
+    if live[s, HELD_DONE]:
+        return 0
+    if live[s, DECODING] or live[s, ENDING]:
+        in_flight = 1 if live[s, FIRST_SAMPLE] <= count[FLIGHT_CALL] else 0
+        return in_flight + live[s, DECODING]
+    completes = 1 if live[s, COMPUTED] + live[s, CHUNK] == live[s, KNOWN] else 0
+    return completes + (1 if live[s, FIRST_SAMPLE] == count[FLIGHT_CALL] else 0)  # passed over with a token on its way
 
 
 @njit(**JIT)
-def record_end(tape, count, real):
+def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
+    """What the step's outputs bring, each list in running order, before anybody leaves."""
+    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
+    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
+    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
+    due = 0
+    for k in range(count[NUM_LATE]):
+        if slots[k, LATE_SEQ] < 0:  # was passed over, not preempted
+            continue
+        i = slots[k, LATE]
+        tape.late[count[LATE_RECORDED]] = i
+        count[LATE_RECORDED] += 1
+        if out_n[i, EMITTED] + 1 == asked[i, OUTPUT_LEN]:
+            due = record_due(due, slots[k, LATE_SEQ], tape, parity, live, slots, flight, count)
+            tape.finished[count[FINISHED_RECORDED]] = i
+            count[FINISHED_RECORDED] += 1
+    record_due(due, count[NEXT_SEQ], tape, parity, live, slots, flight, count)
+    for k in range(flight[parity, F_DROPPED]):
+        tape.dropped[count[DROPPED_RECORDED]] = slots[k, DROPPED]
+        count[DROPPED_RECORDED] += 1
+
+
+@njit(**JIT)
+def record_due(due, before_seq, tape, parity, live, slots, flight, count):
+    """Record members that end, from entry `due` on, up to a place in the running order; the next entry."""
+    while due < flight[parity, F_NUM_DUE]:
+        s = slots[due, DUE_LIST + parity]
+        if live[s, REQUEST] >= 0:  # else preempted since
+            if live[s, SEQ] > before_seq:
+                return due
+            tape.finished[count[FINISHED_RECORDED]] = live[s, REQUEST]
+            count[FINISHED_RECORDED] += 1
+        due += 1
+    return due
+
+
+@njit(**JIT)
+def record_end(tape, row, count):
     """The call after its outputs were applied."""
-    step = count[STEPS_RECORDED]
-    tape.times_s[step, 1] = real[CLOCK]
-    tape.numbers[step, 3] = count[FREE]
-    count[STEPS_RECORDED] += 1
+    tape.numbers[row, T_FREE_END] = count[FREE]
+    tape.numbers[row, T_APPLIED_AFTER] = count[STEPS_RECORDED] - 1

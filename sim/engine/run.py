@@ -36,9 +36,12 @@ class Outcome(NamedTuple):
 
 
 class StepTable(NamedTuple):
-    """One row a scheduler call; the lists of call `k` are rows `start[k]` to `start[k + 1]`."""
+    """One row a scheduler call; the lists of call `k` are rows `start[k]` to `start[k + 1]`.
 
-    start_s: Floats  # (s,)
+    Asynchronous scheduling: calls that neither scheduled nor preempted have no row.
+    """
+
+    start_s: Floats  # (s,) when the call's step began
     end_s: Floats  # (s,)
     running: Ints  # (s,) right after scheduling, as the next two
     waiting: Ints  # (s,)
@@ -50,6 +53,19 @@ class StepTable(NamedTuple):
     preempted: Ints  # (p, 2) request, tokens lost
     finished_start: Ints  # (s + 1,)
     finished: Ints  # (f,)
+
+
+class AsyncColumns(NamedTuple):
+    """What the step table of an asynchronous run holds beside `StepTable`, a row for each of its rows."""
+
+    called_s: Floats  # (s,) when the call was made
+    placeholders: Ints  # (s,) tokens ahead of all running requests, right after the call
+    applied_after: Ints  # (s,) last row whose call was made before the outputs of this one were applied
+    late_start: Ints  # (s + 1,)
+    late: Ints  # (l,) requests preempted after the call that got its token all the same
+    dropped_start: Ints  # (s + 1,)
+    dropped: Ints  # (d,) requests that had ended before, so that their token was thrown away
+    num_calls: int  # empty ones too
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ class Run:
     counters: dict[str, int]
     stop: Stop
     steps: StepTable | None = None
+    async_columns: AsyncColumns | None = None
 
 
 def run(
@@ -102,7 +119,7 @@ def run(
         before = state.counts.copy()
         stop = Stop(advance(rules, inputs, *numbers, state, tape, float(until_s), at_once, bool(record_steps)))
         if calls_left is not None:
-            calls_left -= int(state.counts[st.SUM_STEPS] - before[st.SUM_STEPS])
+            calls_left -= int(state.counts[st.PUSHED] - before[st.PUSHED])
         if on_progress is not None:
             on_progress(float(state.counts[st.NUM_DONE]) / len(inputs.asked))
         if stop == Stop.CALLS:
@@ -134,8 +151,9 @@ def is_fruitful(before: Ints, after: Ints) -> bool:
 
 def plain_rules(rules: Rules) -> Rules:
     """Rules of one type each, so that the loop compiles once."""
-    whole = {name: int(value) for name, value in rules._asdict().items() if name != "batch_wait_s"}
-    return Rules(**whole, batch_wait_s=float(rules.batch_wait_s))
+    seconds = {name: float(value) for name, value in rules._asdict().items() if name.endswith("_s")}
+    whole = {name: int(value) for name, value in rules._asdict().items() if name not in seconds}
+    return Rules(**whole, **seconds)
 
 
 def with_more_room(tape: Tape) -> Tape:
@@ -159,6 +177,7 @@ def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
         gap_sum=state.gap_hist[:, 1].copy(),
         duration_s=float(state.real[st.CLOCK]),
         counters={
+            "calls": int(count[st.PUSHED]),
             "steps": int(count[st.SUM_STEPS]),
             "scheduled_tokens": int(count[st.SUM_TOKENS]),
             "output_tokens": int(count[st.SUM_OUTPUT]),
@@ -171,6 +190,7 @@ def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
         },
         stop=stop,
         steps=None if tape is None else step_table_of(state, tape),
+        async_columns=None if tape is None or not rules.is_async else async_columns_of(state, tape),
     )
 
 
@@ -198,27 +218,38 @@ def outcome_of(rules: Rules, state: State) -> Outcome:
 
 def step_table_of(state: State, tape: Tape) -> StepTable:
     """The recorded calls, cut to their number."""
-    count = state.counts
-    steps = int(count[st.STEPS_RECORDED])
+    steps = int(state.counts[st.STEPS_RECORDED])
     n = tape.numbers[:steps]
-    lists = {
-        "scheduled": int(count[st.SCHEDULED_RECORDED]),
-        "preempted": int(count[st.PREEMPTED_RECORDED]),
-        "finished": int(count[st.FINISHED_RECORDED]),
-    }
-    starts = {f"{name}_start": np.append(n[:, 4 + k], total) for k, (name, total) in enumerate(lists.items())}
     return StepTable(
         start_s=tape.times_s[:steps, 0],
         end_s=tape.times_s[:steps, 1],
-        running=n[:, 0],
-        waiting=n[:, 1],
-        free_scheduled=n[:, 2],
-        free_end=n[:, 3],
-        scheduled=tape.scheduled[: lists["scheduled"]],
-        preempted=tape.preempted[: lists["preempted"]],
-        finished=tape.finished[: lists["finished"]],
-        **starts,
+        running=n[:, st.T_RUNNING],
+        waiting=n[:, st.T_WAITING],
+        free_scheduled=n[:, st.T_FREE],
+        free_end=n[:, st.T_FREE_END],
+        **recorded_list("scheduled", st.T_SCHEDULED, st.SCHEDULED_RECORDED, state, tape),
+        **recorded_list("preempted", st.T_PREEMPTED, st.PREEMPTED_RECORDED, state, tape),
+        **recorded_list("finished", st.T_FINISHED, st.FINISHED_RECORDED, state, tape),
     )
+
+
+def async_columns_of(state: State, tape: Tape) -> AsyncColumns:
+    """The recorded calls' asynchronous columns."""
+    steps = int(state.counts[st.STEPS_RECORDED])
+    return AsyncColumns(
+        called_s=tape.times_s[:steps, 2],
+        placeholders=tape.numbers[:steps, st.T_AHEAD],
+        applied_after=tape.numbers[:steps, st.T_APPLIED_AFTER],
+        num_calls=int(state.counts[st.PUSHED]),
+        **recorded_list("late", st.T_LATE, st.LATE_RECORDED, state, tape),
+        **recorded_list("dropped", st.T_DROPPED, st.DROPPED_RECORDED, state, tape),
+    )
+
+
+def recorded_list(name: str, start_column: int, total: int, state: State, tape: Tape) -> dict[str, np.ndarray]:
+    """One list of the tape and where each call's part of it starts."""
+    steps, size = int(state.counts[st.STEPS_RECORDED]), int(state.counts[total])
+    return {f"{name}_start": np.append(tape.numbers[:steps, start_column], size), name: getattr(tape, name)[:size]}
 
 
 def warm_up() -> float:

@@ -25,7 +25,10 @@ from sim.engine.inputs import Floats, Ints, Order, Requests, Rules
     BASE,  # KV tokens after call k are BASE + k
     PHASE,  # needs a new block at calls k with k % block_size == PHASE
     DUE,  # call that produces the last token
-    SEGMENT,  # call that produced the first token of the present stretch of decoding
+    SEGMENT,  # call that produced the first token of the present stretch of decoding; -1 until it came
+    FIRST_SAMPLE,  # call that completed the prompt
+    KEYED_BLOCKS,  # prefix caching: full blocks with a key
+    ENDING,  # 1: the last token is on its way, nothing more to compute
     RESERVED,  # KV blocks set aside at admission, those held included
     CHAIN,  # prefix caching: key of the last full block
     RUN_PREV,
@@ -35,8 +38,9 @@ from sim.engine.inputs import Floats, Ints, Order, Requests, Rules
     PHASE_PREV,
     PHASE_NEXT,
     HELD_DONE,  # 1: has its last token, keeps its slot until the batch ends
-) = range(21)
+) = range(24)
 NUM_LIVE = 24
+NEVER = -2  # no call
 
 # Columns of `asked`, one row a request: what comes in, as one array.
 PROMPT_LEN, OUTPUT_LEN, CAP, PRIORITY, IS_STRAGGLER, FIRST_SEGMENT, END_SEGMENT = range(7)
@@ -44,8 +48,35 @@ PROMPT_LEN, OUTPUT_LEN, CAP, PRIORITY, IS_STRAGGLER, FIRST_SEGMENT, END_SEGMENT 
 # Columns of `segments`.
 CONTENT, LENGTH = range(2)
 
-# Columns of `slots`: a stack and four lists, all of slots but the last, which is of (request, tokens lost).
-FREE_SLOT, PARTIAL, FRESH, FINISHED, VICTIM, LOST = range(6)
+# Columns of `slots`: a stack of free slots; lists of slots in mid-prompt and just admitted; victims of this call with
+# the tokens they lost; victims whose token is still on its way, with their place in the running order; and for each of
+# two steps in flight, the slots whose prompt it completes and those whose last token it brings; requests whose
+# token of the newest step is thrown away.
+FREE_SLOT, PARTIAL, FRESH, VICTIM, LOST, LATE, LATE_SEQ, SAMPLED, SAMPLED_TOO, DUE_LIST, DUE_LIST_TOO, DROPPED = range(
+    12
+)
+NUM_SLOT_LISTS = 12
+
+# Columns of `flight`, one row for each of two steps in flight: what a call scheduled, applied with its outputs.
+(
+    F_CALL,  # number of the call
+    F_ROW,  # row of the step table
+    F_TOKENS,
+    F_DECODING,  # members past their prompt, one token each
+    F_DECODING_KV,
+    F_HELD,  # finished members of a held batch, one token each
+    F_HELD_KV,
+    F_CHUNK_TOKENS,
+    F_CHUNK_REDO,
+    F_CHUNK_CONTEXT,
+    F_CHUNKS_DONE,
+    F_DROPPED,  # tokens of requests that had ended before
+    F_NUM_SAMPLED,
+    F_NUM_DUE,
+    F_NUM_PREEMPTED,
+) = range(15)
+# Columns of `flight_s`.
+F_END_S, F_LINEAR_S, F_CHUNK_USEFUL_S, F_CHUNK_REDO_S = range(4)
 
 # Columns of `phases`, one row a phase of block growth: decoding members, stragglers among them, ends of their list.
 MEMBERS, STRAGGLER_MEMBERS, FIRST, LAST = range(4)
@@ -91,7 +122,14 @@ NUM_OUT_N = 8
     NUM_PARTIAL,  # members between two chunks of their prompt
     NUM_FRESH,  # admitted in this call
     NUM_PREEMPTED,  # in this call
-    NUM_FINISHED,  # with this call
+    NUM_LATE,  # victims whose token is on its way
+    LATE_DECODING,  # ... that were past their prompt
+    IN_FLIGHT,  # steps called and not yet applied, 0 to 2
+    PUSHED,  # steps called so far, empty ones too
+    FLIGHT_CALL,  # call of the newest step in flight that computes anything, else -1
+    APPLIED_CALL,  # call whose outputs were applied last
+    UNANNOUNCED,  # 1: somebody has ended since the last call
+    EPOCH,  # calls and applications so far: orders what is registered in the prefix cache
     FREE,  # blocks nobody holds and nobody was promised
     CACHED_IDLE,  # ... of which with findable content
     PLEDGED,  # blocks promised and still empty
@@ -121,8 +159,10 @@ NUM_OUT_N = 8
     SCHEDULED_RECORDED,
     PREEMPTED_RECORDED,
     FINISHED_RECORDED,
-) = range(59)
-NUM_COUNT = 59
+    LATE_RECORDED,
+    DROPPED_RECORDED,
+) = range(68)
+NUM_COUNT = 68
 
 # Entries of `real`.
 (
@@ -135,8 +175,11 @@ NUM_COUNT = 59
     GAP_HIGH,
     BIN_WIDTH,
     BIN_END,
-) = range(9)
-NUM_REAL = 9
+    LAST_END,  # of the newest step in flight: the next one cannot begin before
+    START_S,  # when the step being called begins
+    TOKEN_S,  # end of the last applied step: every decoding member got a token then
+) = range(12)
+NUM_REAL = 12
 
 # Columns of `blocks` (prefix caching), one row a block; row 0, vLLM's null block, closes the ring of free blocks.
 (
@@ -173,9 +216,11 @@ class State(NamedTuple):
     real: Floats
     live: Ints  # (max_num_seqs, NUM_LIVE)
     live_s: Floats  # (max_num_seqs, 2)
-    slots: Ints  # (max_num_seqs, 6)
+    slots: Ints  # (max_num_seqs, NUM_SLOT_LISTS)
     calendar: Ints  # (ring, 2) first and last slot due at a call
     phases: Ints  # (block_size, 4)
+    flight: Ints  # (2, 15)
+    flight_s: Floats  # (2, 4)
     out_s: Floats  # (n, 8)
     out_n: np.ndarray  # (n, NUM_OUT_N) int32
     gap_stack: Floats  # (ring, 2) call, duration: monotone stack of durations
@@ -191,11 +236,28 @@ class State(NamedTuple):
 class Tape(NamedTuple):
     """The recorded calls."""
 
-    times_s: Floats  # (steps, 2) start, end
-    numbers: Ints  # (steps, 7) running, waiting, free after scheduling, free at the end, starts of the three lists
+    times_s: Floats  # (steps, 3) start, end, call
+    numbers: Ints  # (steps, 11) columns T_RUNNING ...
     scheduled: Ints  # (rows, 4) request, tokens, computed before, blocks
     preempted: Ints  # (rows, 2) request, tokens lost
     finished: Ints  # (rows,) request
+    late: Ints  # (rows,) request
+    dropped: Ints  # (rows,) request
+
+
+(
+    T_RUNNING,
+    T_WAITING,
+    T_FREE,
+    T_FREE_END,
+    T_AHEAD,
+    T_APPLIED_AFTER,
+    T_SCHEDULED,  # starts of the lists
+    T_PREEMPTED,
+    T_FINISHED,
+    T_LATE,
+    T_DROPPED,
+) = range(11)
 
 
 def power_of_two(at_least: int) -> int:
@@ -222,7 +284,7 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
     """State before the first call: nothing has arrived, all blocks are free."""
     n = len(inputs.arrival_s)
     slots = min(rules.max_num_seqs, n)
-    ring = power_of_two(int(requests.output_len.max()) + 2)
+    ring = power_of_two(int(requests.output_len.max()) + 4)
     block_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
     longest = min(int((requests.prompt_len + requests.output_len).max()), rules.max_model_len)
     state = State(
@@ -230,9 +292,11 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         real=np.zeros(NUM_REAL),
         live=np.zeros((slots, NUM_LIVE), np.int64),
         live_s=np.zeros((slots, 2)),
-        slots=np.zeros((slots, 6), np.int64),
+        slots=np.zeros((slots, NUM_SLOT_LISTS), np.int64),
         calendar=np.full((ring, 2), -1, np.int64),
         phases=np.zeros((rules.block_size, 4), np.int64),
+        flight=np.zeros((2, 15), np.int64),
+        flight_s=np.zeros((2, 4)),
         out_s=np.zeros((n, 8)),
         out_n=np.zeros((n, NUM_OUT_N), np.int32),
         gap_stack=np.zeros((ring, 2)),
@@ -252,17 +316,19 @@ def first_tape(rows: int, slots: int) -> Tape:
     """Room for `rows` calls, and for one more batch in each of the lists."""
     room = rows + slots
     return Tape(
-        times_s=np.zeros((rows, 2)),
-        numbers=np.zeros((rows, 7), np.int64),
+        times_s=np.zeros((rows, 3)),
+        numbers=np.zeros((rows, 11), np.int64),
         scheduled=np.zeros((room, 4), np.int64),
         preempted=np.zeros((room, 2), np.int64),
         finished=np.zeros(room, np.int64),
+        late=np.zeros(room, np.int64),
+        dropped=np.zeros(room, np.int64),
     )
 
 
 def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State) -> None:
     """Entries that do not start at zero."""
-    for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN):
+    for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN, FLIGHT_CALL, APPLIED_CALL):
         state.counts[entry] = -1
     state.counts[NUM_FREE_SLOTS] = len(state.slots)
     state.slots[:, FREE_SLOT] = np.arange(len(state.slots))[::-1]

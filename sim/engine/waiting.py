@@ -1,5 +1,7 @@
 """The waiting queue: a linked list where order is arrival, a binary heap for every other order."""
 
+import math
+
 from numba import njit
 
 from sim.engine.inputs import Order
@@ -103,3 +105,39 @@ def dequeue(order, heap, out_n, count):
         heap_pop(heap, count[NUM_WAITING])
     count[NUM_WAITING] -= 1
     count[HEAD_KNOWN_GOOD] = 0
+
+
+@njit(**JIT)
+def remove(i, order, heap, out_n, count):
+    """Take a request out of the queue, wherever it stands."""
+    count[HEAD_KNOWN_GOOD] = 0
+    if order == Order.FCFS:
+        before = -1
+        at = count[WAIT_HEAD]
+        while at != i:
+            before = at
+            at = out_n[at, NEXT_WAITING]
+        if before < 0:
+            count[WAIT_HEAD] = out_n[i, NEXT_WAITING]
+        else:
+            out_n[before, NEXT_WAITING] = out_n[i, NEXT_WAITING]
+            if count[WAIT_TAIL] == i:
+                count[WAIT_TAIL] = before
+        count[NUM_WAITING] -= 1
+        return
+    size = count[NUM_WAITING]
+    for k in range(size):
+        if heap[k, 1] == i:
+            heap[k, 0] = -math.inf
+            sift_up(k, heap)
+            break
+    heap_pop(heap, size)
+    count[NUM_WAITING] -= 1
+
+
+@njit(**JIT)
+def sift_up(at, heap):
+    """Restore a heap after the entry at `at` became smaller."""
+    key = heap[at, 0]
+    i = heap[at, 1]
+    heap_push(heap, at, key, i)

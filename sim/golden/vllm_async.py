@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sim.engine.inputs import Requests
-from sim.golden.files import GoldenError
+from sim import engine
+from sim.engine.inputs import Requests, Rules, StepTime
 from sim.golden.vllm import inputs_of
 from sim.golden.vllm_async_table import AsyncRun, table_of
 
@@ -44,6 +44,7 @@ def ended_by_text(requests: Requests, max_model_len: int) -> Requests:
     return requests._replace(cap=np.maximum(max_model_len - requests.prompt_len, 1))
 
 
-def engine_run(*_: Any, **__: Any) -> AsyncRun:
-    """Refuse: the compiled engine has only the synchronous loop."""
-    raise GoldenError("engine.async_scheduling is true; the engine has only the synchronous loop")
+def engine_run(rules: Rules, requests: Requests, step_time: StepTime, *, pause: float) -> engine.Run:
+    """Run the compiled engine."""
+    asynchronous = rules._replace(is_async=1, pause_s=pause)
+    return engine.run(asynchronous, requests, step_time, record_steps=True)

@@ -4,31 +4,14 @@ Source: README of the asynchronous goldens, section 2.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from sim.engine import Outcome, StepTable
-from sim.engine.inputs import Floats, Ints
+from sim.engine import AsyncColumns, Outcome, StepTable
+from sim.engine.inputs import Ints
 from sim.golden.vllm_async_format import STEP_CELLS
 from sim.golden.vllm_table import counts_of, crc, lists_of, requests_table, status_of, totals, whole_numbers
-
-
-class AsyncColumns(NamedTuple):
-    """What the step table of an asynchronous run holds beside `StepTable`, whose times are the GPU's.
-
-    A row for each call that scheduled tokens or preempted somebody. The lists of row `k` are entries `start[k]` to
-    `start[k + 1]`.
-    """
-
-    called_s: Floats  # (s,) when the call was made
-    placeholders: Ints  # (s,) tokens ahead of all running requests, right after the call
-    applied_after: Ints  # (s,) last row whose call was made before the outputs of this one were applied
-    late_start: Ints  # (s + 1,)
-    late: Ints  # (l,) requests preempted after the call that got its token all the same
-    dropped_start: Ints  # (s + 1,)
-    dropped: Ints  # (d,) requests that had ended before, so that their token was thrown away
-    num_calls: int  # empty ones too
 
 
 class AsyncRun(Protocol):
