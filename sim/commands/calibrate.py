@@ -34,12 +34,12 @@ def main(arguments: argparse.Namespace) -> int:
     compile_kernels()
     with progress_bar("calibrating") as show:
         found = calibrate(base, points, f"{benchmark.name} ({benchmark.tool})", show)
-    say(as_text(found))
-    for sentence in found.warnings:
-        note(sentence)
     if arguments.out:
         cost = base.cost.model_copy(update={"source": "calibrated", "coefficients": found.step})
         Path(arguments.out).write_text(cost.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    say(as_text(found))
+    for sentence in found.warnings:
+        note(sentence)
     return 0
 
 

@@ -18,9 +18,9 @@ def main(arguments: argparse.Namespace) -> int:
     with progress_bar("validating") as show:
         report = validate(arguments.data, show)
     text = as_json(report)
-    say(text if arguments.json == "-" else as_text(report))
     if arguments.json not in (None, "-"):
         Path(arguments.json).write_text(text, encoding="utf-8")
+    say(text.rstrip("\n") if arguments.json == "-" else as_text(report))
     return 0
 
 

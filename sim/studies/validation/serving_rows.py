@@ -73,10 +73,10 @@ def read_serving(path: Path) -> tuple[dict[Served, Points], dict[str, int]]:
         if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
             raise DataError(f"{path.name} has no column {missing[0]}; serving benchmarks need {', '.join(COLUMNS)}")
         for row in reader:
-            if reason := unusable(row):
-                left_out[reason] += 1
-                continue
             try:
+                if reason := unusable(row):
+                    left_out[reason] += 1
+                    continue
                 points = servers[_served(row)]
                 points.points.append(_point(row))
                 points.output_tokens_per_s.append(_number(row, "output_tok_s"))
