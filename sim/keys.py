@@ -43,6 +43,8 @@ KEYS: dict[str, str] = {
     "policy": "scheduler.scheduling_policy",
     "wm": "scheduler.watermark",
     "isl": "scheduler.scheduler_reserve_full_isl",
+    "async": "scheduler.async_scheduling",
+    "release": "scheduler.vllm_release",
     "hold": "scheduler.hold",
     "deliver": "scheduler.delivery",
     "reserve": "scheduler.reserve",

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from sim.catalog import gpu, model
 from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
+from sim.vllm_releases import PriorityPolicy, vllm_release
 
 MAX_MS = 86_400_000.0  # a day
 
@@ -95,6 +96,15 @@ class Scheduler(Part):
     scheduler_reserve_full_isl: Switch = Field(
         default=True, description="Admit a request only when all of its prompt fits, not just the first chunk."
     )
+    async_scheduling: Switch = Field(
+        default=False,
+        description="vLLM schedules the next step while the GPU computes this one, so an end is noticed one step late. "
+        "Served vLLM does so by default.",
+    )
+    vllm_release: Literal["0.33.0", "0.32.0", "0.30.0", "0.23.0", "0.18.1", "0.11.0", "0.8.5"] = Field(
+        default="0.33.0",
+        description="Whose scheduling rules apply; each release stands for those before it that schedule alike.",
+    )
     hold: Switch = Field(default=True, description="static: finished requests keep their slots until the batch ends.")
     delivery: Literal["batch", "stream"] = Field(
         default="batch", description="static: tokens are handed over when the batch ends, or as they are produced."
@@ -105,6 +115,13 @@ class Scheduler(Part):
     batch_wait_s: Number = Field(
         default=0.0, ge=0, le=3600, description="static: how long to wait for a batch to fill."
     )
+
+    @model_validator(mode="after")
+    def _release_is_known(self) -> Self:
+        release = vllm_release(self.vllm_release)
+        if self.scheduling_policy == "priority" and release.priority != PriorityPolicy.RELIABLE:
+            raise ValueError(f"scheduling_policy is priority; vllm_release {self.vllm_release} needs fcfs")
+        return self
 
     @model_validator(mode="after")
     def _budget_covers_seats(self) -> Self:

@@ -104,6 +104,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     scheduler = values.get("scheduler", {})
     if scheduler.get("max_num_seqs") and scheduler.get("max_num_batched_tokens"):
         scheduler["max_num_batched_tokens"] = max(scheduler["max_num_batched_tokens"], scheduler["max_num_seqs"])
+    if scheduler.get("vllm_release") in ("0.11.0", "0.8.5"):
+        scheduler.pop("scheduling_policy", None)
     if values.get("cost", {}).get("source") == "calibrated" or draw(st.booleans()):
         values = placed(values, "cost.coefficients", {**COEFFICIENTS, "fixed_ms": draw(st.floats(0, 1000))})
     names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))

@@ -45,7 +45,7 @@ def test_a_scenario_cannot_be_changed() -> None:
         ('{"version": 1, "sed": 1}', "sed is not a known field; closest are seed, scheduler, slo"),
         (
             '{"version": 1, "scheduler": {"max_seqs": 1}}',
-            "scheduler.max_seqs is not a known field; closest are max_num_seqs, max_num_batched_tokens, batch_wait_s",
+            "scheduler.max_seqs is not a known field; closest are max_num_seqs, vllm_release, max_num_batched_tokens",
         ),
         (
             '{"version": 1, "workload": {"types": [{"output": {"kind": "constant"}}]}}',

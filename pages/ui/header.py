@@ -5,7 +5,8 @@ from urllib.parse import urlencode
 import streamlit as st
 from ui.asked import Asked
 
-from sim.keys import LINK_VERSION, PINS, VERSION, pack, to_query
+from sim.keys import LINK_VERSION, PINS, pack, to_query
+from sim.scenario import VERSION
 
 PIN = PINS[0]
 

@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 from sim.engine.inputs import Batching, Order, Reserve, Rules
-from sim.vllm_releases import VllmRelease
+from sim.vllm_releases import VllmRelease, vllm_release
 
 if TYPE_CHECKING:
     from sim.deployment import Resolved
     from sim.scenario import Scenario
+
+ASYNC_PAUSE_S = 0.001  # sleep of vLLM's loop after an iteration that executed nothing
 
 
 def rules_of(scenario: "Scenario", resolved: "Resolved") -> Rules:
@@ -43,7 +45,7 @@ def with_release(rules: Rules, release: VllmRelease) -> Rules:
 def _vllm_v1(scenario: "Scenario", resolved: "Resolved") -> Rules:
     """One token budget, running members first, blocks as they are needed."""
     knobs = scenario.scheduler
-    return Rules(
+    rules = Rules(
         batching=Batching.ITERATION,
         order=Order.PRIORITY if knobs.scheduling_policy == "priority" else Order.FCFS,
         reserve=Reserve.CHUNK,
@@ -60,7 +62,10 @@ def _vllm_v1(scenario: "Scenario", resolved: "Resolved") -> Rules:
         prefix_caching=knobs.enable_prefix_caching,
         keep_blocks=int(knobs.watermark * (resolved.usable_blocks + 1)),  # vLLM counts the null block here
         reserve_full_isl=knobs.scheduler_reserve_full_isl,
+        is_async=knobs.async_scheduling,
+        pause_s=ASYNC_PAUSE_S,
     )
+    return with_release(rules, vllm_release(knobs.vllm_release))
 
 
 def _static(scenario: "Scenario", resolved: "Resolved") -> Rules:

@@ -151,9 +151,8 @@ def is_fruitful(before: Ints, after: Ints) -> bool:
 
 def plain_rules(rules: Rules) -> Rules:
     """Rules of one type each, so that the loop compiles once."""
-    seconds = {name: float(value) for name, value in rules._asdict().items() if name.endswith("_s")}
-    whole = {name: int(value) for name, value in rules._asdict().items() if name not in seconds}
-    return Rules(**whole, **seconds)
+    whole = {name: int(value) for name, value in rules._asdict().items() if not name.endswith("_s")}
+    return Rules(**whole, batch_wait_s=float(rules.batch_wait_s), pause_s=float(rules.pause_s))
 
 
 def with_more_room(tape: Tape) -> Tape:

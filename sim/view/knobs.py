@@ -4,9 +4,12 @@ No widget is made here. A knob is shown when its field exists in the scenario, s
 lengths brings its own knobs, and when the scheduler at hand reads it.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from sim.catalog import dataset_names, gpu_names, model_names
+from sim.keys import value_text
+from sim.part import Part
+from sim.system_spec import Deployment, Scheduler
 from sim.view.steps import even, powers_of_two, preferred
 
 NONE = "none"  # no value: the system's own default, or no limit
@@ -20,7 +23,7 @@ class Knob(NamedTuple):
     help: str  # what it does to the curves
     widget: Literal["steps", "choice", "switch"]
     options: tuple[str, ...] = ()  # texts, as a link holds them
-    system: str | None = None  # only where this scheduler reads it
+    batching: Literal["iteration", "request"] | None = None  # only where schedulers of this kind read it
 
 
 class Section(NamedTuple):
@@ -29,6 +32,11 @@ class Section(NamedTuple):
     title: str
     knobs: tuple[Knob, ...]
     is_open: bool
+
+
+def allowed(part: type[Part], field: str) -> tuple[str, ...]:
+    """Texts of all values that a field of few values may take."""
+    return tuple(value_text(value) for value in get_args(part.model_fields[field].annotation))
 
 
 LENGTHS = preferred(1, 131_072, whole=True)
@@ -122,7 +130,7 @@ PROMPTS = (
 SCHEDULER = (
     Knob("scheduler.system", "Scheduler",
          "vllm_v1: requests join and leave at every step. static: a batch runs until its longest answer ends, and "
-         "everyone in it waits.", "choice", ("vllm_v1", "static")),
+         "everyone in it waits.", "choice", allowed(Scheduler, "system")),
     Knob("scheduler.max_num_seqs", "Batch limit (max_num_seqs)",
          "Most requests running at once. Lower: short TPOT, but free memory is kept by this limit and TTFT grows. "
          "Higher: more throughput, longer TPOT. none: vLLM's default for the GPU; static: 32.",
@@ -133,34 +141,40 @@ SCHEDULER = (
          "shorter ITL p99, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
     Knob("scheduler.enable_prefix_caching", "Prefix caching",
          "Keeps the KV of finished texts. Where prompts begin alike TTFT falls; idle cached blocks show as a row of "
-         "the memory curve and cost nothing.", "switch", system="vllm_v1"),
+         "the memory curve and cost nothing.", "switch", batching="iteration"),
     Knob("scheduler.enable_chunked_prefill", "Chunked prefill",
          "Cuts prompts to what is left of the token budget. Off: a prompt waits until all of it fits in one step, "
-         "and TTFT rises.", "switch", system="vllm_v1"),
+         "and TTFT rises.", "switch", batching="iteration"),
     Knob("scheduler.long_prefill_token_threshold", "Longest prefill chunk (tokens; 0: no limit)",
          "Smaller chunks let decodes through more often: ITL tail shrinks, TTFT of long prompts grows.",
-         "steps", ("0", *powers_of_two(16, 32_768)), system="vllm_v1"),
+         "steps", ("0", *powers_of_two(16, 32_768)), batching="iteration"),
+    Knob("scheduler.async_scheduling", "Asynchronous scheduling",
+         "Each step is scheduled while the one before it runs, as a served vLLM does by default: an arrival waits a "
+         "step longer, and a finished request keeps its memory for one more.", "switch", batching="iteration"),
+    Knob("scheduler.vllm_release", "vLLM release",
+         "Whose scheduling rules apply. Before 0.19 admission looks at the first chunk only, which preempts more.",
+         "choice", allowed(Scheduler, "vllm_release"), batching="iteration"),
     Knob("scheduler.watermark", "Watermark (share of blocks)",
          "Blocks that admission leaves free. More: fewer preemptions, but less memory in use and a longer queue.",
-         "steps", even(0, 0.1, 0.01) + even(0.15, 0.5, 0.05), system="vllm_v1"),
+         "steps", even(0, 0.1, 0.01) + even(0.15, 0.5, 0.05), batching="iteration"),
     Knob("scheduler.scheduler_reserve_full_isl", "Admit whole prompts only",
          "On: a request starts when all of its prompt fits. Off: when the first chunk fits; more preemptions near "
-         "full memory.", "switch", system="vllm_v1"),
+         "full memory.", "switch", batching="iteration"),
     Knob("scheduler.scheduling_policy", "Order",
          "fcfs: first come, first served. priority: smallest priority number first, where task types have one.",
-         "choice", ("fcfs", "priority"), system="vllm_v1"),
+         "choice", allowed(Scheduler, "scheduling_policy"), batching="iteration"),
     Knob("scheduler.hold", "Hold finished members",
          "On: finished requests keep slot and memory until the batch ends; the hatched rows of the memory curve are "
-         "this waste.", "switch", system="static"),
+         "this waste.", "switch", batching="request"),
     Knob("scheduler.delivery", "Delivery",
          "batch: all tokens come when the batch ends, so TPOT means nothing and E2E per token is shown. stream: as "
-         "produced.", "choice", ("batch", "stream"), system="static"),
+         "produced.", "choice", allowed(Scheduler, "delivery"), batching="request"),
     Knob("scheduler.reserve", "Reservation",
          "KV set aside for each member: prompt + cap, or max_model_len. What is reserved and not used shows as its "
-         "own row.", "choice", ("cap", "max_model_len"), system="static"),
+         "own row.", "choice", allowed(Scheduler, "reserve"), batching="request"),
     Knob("scheduler.batch_wait_s", "Wait for a full batch (s)",
          "Longer: fuller batches and more throughput, but TTFT starts later.",
-         "steps", ("0", *preferred(0.01, 60)), system="static"),
+         "steps", ("0", *preferred(0.01, 60)), batching="request"),
 )  # fmt: skip
 
 SERVER = (
@@ -171,12 +185,13 @@ SERVER = (
          "choice", gpu_names()),
     Knob("deployment.tensor_parallel_size", "Tensor parallel (GPUs)",
          "More GPUs: shorter steps and more KV memory, at the price of communication.",
-         "choice", ("1", "2", "4", "8", "16")),
+         "choice", allowed(Deployment, "tensor_parallel_size")),
     Knob("deployment.weight_dtype", "Weight dtype",
          "Smaller weights are read faster (shorter TPOT) and leave more KV memory.",
-         "choice", ("auto", "bf16", "fp8", "fp8_block", "fp4")),
+         "choice", allowed(Deployment, "weight_dtype")),
     Knob("deployment.kv_cache_dtype", "KV cache dtype",
-         "fp8 holds twice the tokens in the same memory and halves KV reading.", "choice", ("auto", "fp8")),
+         "fp8 holds twice the tokens in the same memory and halves KV reading.",
+         "choice", allowed(Deployment, "kv_cache_dtype")),
     Knob("deployment.gpu_memory_utilization", "GPU memory utilization",
          "Share of GPU memory the server may take. More is more KV blocks: fewer preemptions, shorter queue.",
          "steps", (*even(0.1, 0.95, 0.05), "0.98")),
