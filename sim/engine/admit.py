@@ -47,41 +47,35 @@ from sim.engine.waiting import dequeue, put_back
 
 
 @njit(**JIT)
-def admit_waiting(
-    left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
-):
+def admit_waiting(left, limit, rules, inputs, members, records, heap, cache, count, real):
     """Let the queue in."""
     if rules.batching == Batching.ITERATION:
-        admit_at_iteration(
-            left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
-        )
+        admit_at_iteration(left, limit, rules, inputs, members, records, heap, cache, count, real)
     elif count[NUM_RUNNING] == 0:
-        admit_batch(rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real)
+        admit_batch(rules, inputs, members, records, heap, cache, count, real)
 
 
 @njit(**JIT)
-def admit_at_iteration(
-    left, limit, rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real
-):
+def admit_at_iteration(left, limit, rules, inputs, members, records, heap, cache, count, real):
     """Admit heads of the queue while budget, slots and blocks allow."""
     first_skipped = -1
     last_skipped = -1
     while left > 0 and count[NUM_WAITING] > 0 and count[NUM_RUNNING] < rules.max_num_seqs:
         if not count[HEAD_KNOWN_GOOD]:
-            look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+            look_at_head(rules, inputs, heap, records, cache, count)
         computed = count[HEAD_HIT] * rules.block_size
         tokens = min(count[HEAD_KNOWN] - computed, limit)
         if tokens > left and not rules.chunked_prefill:
             if not rules.skip_oversized:
                 break
             i = count[HEAD]
-            dequeue(rules.order, heap, out_n, count)
+            dequeue(rules.order, heap, records.out_n, count)
             if first_skipped < 0:
                 first_skipped = i
             else:
-                out_n[last_skipped, NEXT_WAITING] = i
+                records.out_n[last_skipped, NEXT_WAITING] = i
             last_skipped = i
-            out_n[i, NEXT_WAITING] = -1
+            records.out_n[i, NEXT_WAITING] = -1
             continue
         tokens = min(tokens, left)
         wanted = count[HEAD_WHOLE]
@@ -90,16 +84,39 @@ def admit_at_iteration(
         keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
         if wanted > count[FREE] - count[HEAD_IDLE] - keep:
             break
-        s = admit_head(computed, tokens, 0, asked, live, slots, out_s, out_n, rules.block_size, count, real)
+        s = admit_head(
+            computed,
+            tokens,
+            0,
+            inputs.asked,
+            members.live,
+            members.slots,
+            records.out_s,
+            records.out_n,
+            rules.block_size,
+            count,
+            real,
+        )
         if rules.prefix_caching:
-            share_prefix(s, rules.block_size, live, blocks, table, count)
-            known = live[s, KNOWN]
+            share_prefix(s, rules.block_size, members.live, cache.blocks, cache.table, count)
+            known = members.live[s, KNOWN]
             fill_blocks(
-                s, computed, tokens, known, rules.block_size, asked, segments, live, blocks, table, key_heads, count
+                s,
+                computed,
+                tokens,
+                known,
+                rules.block_size,
+                inputs.asked,
+                inputs.segments,
+                members.live,
+                cache.blocks,
+                cache.table,
+                cache.key_heads,
+                count,
             )
-        dequeue(rules.order, heap, out_n, count)
+        dequeue(rules.order, heap, records.out_n, count)
         left -= tokens
-    put_back_skipped(first_skipped, rules.order, heap, out_n, count)
+    put_back_skipped(first_skipped, rules.order, heap, records.out_n, count)
 
 
 @njit(**JIT)
@@ -112,17 +129,29 @@ def put_back_skipped(i, order, heap, out_n, count):
 
 
 @njit(**JIT)
-def admit_batch(rules, asked, segments, live, slots, out_s, out_n, heap, blocks, table, key_heads, count, real):
+def admit_batch(rules, inputs, members, records, heap, cache, count, real):
     """An empty server takes as many heads of the queue as slots and reservations allow, with their whole prompts."""
     while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < rules.max_num_seqs:
         if not count[HEAD_KNOWN_GOOD]:
-            look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+            look_at_head(rules, inputs, heap, records, cache, count)
         reserved = count[HEAD_WHOLE]
         if reserved > count[FREE]:
             return
         known = count[HEAD_KNOWN]
-        admit_head(0, known, reserved, asked, live, slots, out_s, out_n, rules.block_size, count, real)
-        dequeue(rules.order, heap, out_n, count)
+        admit_head(
+            0,
+            known,
+            reserved,
+            inputs.asked,
+            members.live,
+            members.slots,
+            records.out_s,
+            records.out_n,
+            rules.block_size,
+            count,
+            real,
+        )
+        dequeue(rules.order, heap, records.out_n, count)
 
 
 @njit(**JIT)

@@ -73,45 +73,55 @@ from sim.engine.waiting import remove
 
 
 @njit(**JIT)
-def end_chunks(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_n, count, real):
+def end_chunks(parity, rules, inputs, members, flight, records, count, real):
     """The call has scheduled its prefill chunks: members whose prompt is complete decode from the next call on."""
     still_partial = 0
     sampled = 0
     for k in range(count[NUM_PARTIAL] + count[NUM_FRESH]):
-        s = slots[k, PARTIAL] if k < count[NUM_PARTIAL] else slots[k - count[NUM_PARTIAL], FRESH]
-        i = live[s, REQUEST]
-        computed = live[s, COMPUTED] + live[s, CHUNK]
-        live[s, COMPUTED] = computed
-        if computed < live[s, KNOWN]:
-            slots[still_partial, PARTIAL] = s  # never ahead of k: the list is read before it is overwritten
+        s = members.slots[k, PARTIAL] if k < count[NUM_PARTIAL] else members.slots[k - count[NUM_PARTIAL], FRESH]
+        i = members.live[s, REQUEST]
+        computed = members.live[s, COMPUTED] + members.live[s, CHUNK]
+        members.live[s, COMPUTED] = computed
+        if computed < members.live[s, KNOWN]:
+            members.slots[still_partial, PARTIAL] = s  # never ahead of k: the list is read before it is overwritten
             still_partial += 1
             continue
-        slots[sampled, SAMPLED + parity] = s
+        members.slots[sampled, SAMPLED + parity] = s
         sampled += 1
-        mark_memory(s, live_s, real)
-        left = asked[i, OUTPUT_LEN] - out_n[i, EMITTED] - 1
-        start_decoding(s, computed, left, rules.block_size, rules.prefix_caching, live, calendar, phases, count)
+        mark_memory(s, members.live_s, real)
+        left = inputs.asked[i, OUTPUT_LEN] - records.out_n[i, EMITTED] - 1
+        start_decoding(
+            s,
+            computed,
+            left,
+            rules.block_size,
+            rules.prefix_caching,
+            members.live,
+            members.calendar,
+            members.phases,
+            count,
+        )
     count[NUM_PARTIAL] = still_partial
     count[NUM_FRESH] = 0
     flight[parity, F_NUM_SAMPLED] = sampled
 
 
 @njit(**JIT)
-def collect_due(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_s, count, real):
+def collect_due(parity, rules, inputs, members, flight, records, count, real):
     """Members whose last token this call samples; who can be seen to end computes nothing more."""
     due = 0
-    s = calendar[count[CALL] & (len(calendar) - 1), 0]
+    s = members.calendar[count[CALL] & (len(members.calendar) - 1), 0]
     while s >= 0:
-        after = live[s, DUE_NEXT]
-        slots[due, DUE_LIST + parity] = s
+        after = members.live[s, DUE_NEXT]
+        members.slots[due, DUE_LIST + parity] = s
         due += 1
-        i = live[s, REQUEST]
-        if not rules.is_async or asked[i, OUTPUT_LEN] >= asked[i, CAP]:
-            computed = live[s, BASE] + count[CALL]
-            settle_memory(s, live, live_s, out_s, real)
-            stop_decoding(s, computed, rules.prefix_caching, live, calendar, phases, count)
-            live[s, COMPUTED] = computed
-            live[s, ENDING] = 1
+        i = members.live[s, REQUEST]
+        if not rules.is_async or inputs.asked[i, OUTPUT_LEN] >= inputs.asked[i, CAP]:
+            computed = members.live[s, BASE] + count[CALL]
+            settle_memory(s, members.live, members.live_s, records.out_s, real)
+            stop_decoding(s, computed, rules.prefix_caching, members.live, members.calendar, members.phases, count)
+            members.live[s, COMPUTED] = computed
+            members.live[s, ENDING] = 1
         s = after
     flight[parity, F_NUM_DUE] = due
 
@@ -144,14 +154,14 @@ def hold_prompts(duration_s, live, slots, out_s, count):
 
 
 @njit(**JIT)
-def note_sampled(parity, batch_delivery, live, slots, flight, out_s, out_n, gap_hist, count, real):
+def note_sampled(parity, batch_delivery, members, flight, records, gap_hist, count, real):
     """Prompts that the step completed bring a token."""
     for k in range(flight[parity, F_NUM_SAMPLED]):
-        s = slots[k, SAMPLED + parity]
-        i = live[s, REQUEST]
+        s = members.slots[k, SAMPLED + parity]
+        i = members.live[s, REQUEST]
         if i >= 0:  # else preempted since
-            note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real)
-            live[s, SEGMENT] = count[APPLIED_CALL]
+            note_token(i, batch_delivery, records.out_s, records.out_n, gap_hist, count, real)
+            members.live[s, SEGMENT] = count[APPLIED_CALL]
 
 
 @njit(**JIT)
@@ -170,15 +180,15 @@ def sort_late(slots, count):
 
 
 @njit(**JIT)
-def deliver_late(rules, arrival_s, asked, slots, out_s, out_n, gap_hist, heap, thinking, count, real):
+def deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real):
     """Victims of the newest call get the token of the step that was in flight; the last one ends a request."""
     for k in range(count[NUM_LATE]):
-        i = slots[k, LATE]
-        note_token(i, rules.batch_delivery, out_s, out_n, gap_hist, count, real)
+        i = members.slots[k, LATE]
+        note_token(i, rules.batch_delivery, records.out_s, records.out_n, gap_hist, count, real)
         count[HEAD_KNOWN_GOOD] = 0
-        if slots[k, LATE_SEQ] >= 0 and out_n[i, EMITTED] == asked[i, OUTPUT_LEN]:
-            remove(i, rules.order, heap, out_n, count)
-            deliver(i, arrival_s, thinking, out_n, count, real)
+        if members.slots[k, LATE_SEQ] >= 0 and records.out_n[i, EMITTED] == inputs.asked[i, OUTPUT_LEN]:
+            remove(i, rules.order, heap, records.out_n, count)
+            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
     count[NUM_LATE] = 0
     count[LATE_DECODING] = 0
 
@@ -210,59 +220,61 @@ def sort_by_admission(column, size, slots, live):
 
 
 @njit(**JIT)
-def finish_members(
-    parity,
-    rules,
-    arrival_s,
-    asked,
-    segments,
-    live,
-    live_s,
-    slots,
-    calendar,
-    phases,
-    flight,
-    out_s,
-    out_n,
-    gap_stack,
-    thinking,
-    blocks,
-    table,
-    key_heads,
-    count,
-    real,
-):
+def finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real):
     """Members with their last token leave, or keep their slots until the batch ends."""
     for k in range(flight[parity, F_NUM_DUE]):
-        s = slots[k, DUE_LIST + parity]
-        i = live[s, REQUEST]
+        s = members.slots[k, DUE_LIST + parity]
+        i = members.live[s, REQUEST]
         if i < 0:  # preempted since
             continue
-        settle_tokens(s, asked[i, PROMPT_LEN], live, out_s, out_n, gap_stack, count, real)
-        if live[s, DECODING]:  # nobody foresaw the end: one more token was scheduled and comes to nothing
-            live[s, COMPUTED] = live[s, BASE] + count[CALL] - 1
-            settle_memory(s, live, live_s, out_s, real)
-            stop_decoding(s, live[s, COMPUTED], rules.prefix_caching, live, calendar, phases, count)
-            drop_newest(i, slots, flight, count)
+        settle_tokens(
+            s, inputs.asked[i, PROMPT_LEN], members.live, records.out_s, records.out_n, gap_stack, count, real
+        )
+        if members.live[s, DECODING]:  # nobody foresaw the end: one more token was scheduled and comes to nothing
+            members.live[s, COMPUTED] = members.live[s, BASE] + count[CALL] - 1
+            settle_memory(s, members.live, members.live_s, records.out_s, real)
+            stop_decoding(
+                s,
+                members.live[s, COMPUTED],
+                rules.prefix_caching,
+                members.live,
+                members.calendar,
+                members.phases,
+                count,
+            )
+            drop_newest(i, members.slots, flight, count)
         else:
-            settle_held(s, live, live_s, out_s, real)
+            settle_held(s, members.live, members.live_s, records.out_s, real)
         if rules.prefix_caching:
-            tokens = live[s, BASE] + count[APPLIED_CALL]
-            register_full(s, tokens, rules.block_size, asked, segments, live, blocks, table, key_heads, count)
+            tokens = members.live[s, BASE] + count[APPLIED_CALL]
+            register_full(
+                s,
+                tokens,
+                rules.block_size,
+                inputs.asked,
+                inputs.segments,
+                members.live,
+                cache.blocks,
+                cache.table,
+                cache.key_heads,
+                count,
+            )
         if rules.hold:
-            hold_until_batch_ends(s, rules.block_size, live, count)
+            hold_until_batch_ends(s, rules.block_size, members.live, count)
         else:
-            straggler = live[s, STRAGGLER]
+            straggler = members.live[s, STRAGGLER]
             if rules.prefix_caching:
                 to_back = rules.free_to_back
-                release_blocks(s, live[s, COMPUTED], straggler, rules.block_size, to_back, blocks, table, count)
+                release_blocks(
+                    s, members.live[s, COMPUTED], straggler, rules.block_size, to_back, cache.blocks, cache.table, count
+                )
             else:
-                release(live[s, COMPUTED], straggler, live[s, RESERVED], rules.block_size, count)
-            leave(s, live, slots, count)
+                release(members.live[s, COMPUTED], straggler, members.live[s, RESERVED], rules.block_size, count)
+            leave(s, members.live, members.slots, count)
         if not rules.batch_delivery:
-            deliver(i, arrival_s, thinking, out_n, count, real)
+            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
     if rules.hold and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
-        end_batch(rules.batch_delivery, arrival_s, live, slots, out_s, out_n, thinking, count, real)
+        end_batch(rules.batch_delivery, inputs, members, records, thinking, count, real)
 
 
 @njit(**JIT)
@@ -298,18 +310,18 @@ def hold_until_batch_ends(s, block_size, live, count):
 
 
 @njit(**JIT)
-def end_batch(batch_delivery, arrival_s, live, slots, out_s, out_n, thinking, count, real):
+def end_batch(batch_delivery, inputs, members, records, thinking, count, real):
     """The last member of a held batch is done: all slots and blocks come free."""
     while count[NUM_RUNNING] > 0:
         s = count[RUN_HEAD]
-        i = live[s, REQUEST]
-        count[FREE] += live[s, RESERVED]
-        leave(s, live, slots, count)
+        i = members.live[s, REQUEST]
+        count[FREE] += members.live[s, RESERVED]
+        leave(s, members.live, members.slots, count)
         if batch_delivery:
-            out_s[i, FIRST_TOKEN_S] = real[CLOCK]
-            out_s[i, LAST_TOKEN_S] = real[CLOCK]
-            out_s[i, MAX_ITL_S] = 0.0
-            deliver(i, arrival_s, thinking, out_n, count, real)
+            records.out_s[i, FIRST_TOKEN_S] = real[CLOCK]
+            records.out_s[i, LAST_TOKEN_S] = real[CLOCK]
+            records.out_s[i, MAX_ITL_S] = 0.0
+            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
     count[NUM_HELD_DONE] = 0
     count[HELD_DONE_KV] = 0
     count[HELD_DONE_BLOCKS] = 0

@@ -54,79 +54,35 @@ def is_quiet(rules, phases, count):
 
 
 @njit(**JIT)
-def grow_running(
-    limit,
-    rules,
-    asked,
-    segments,
-    live,
-    live_s,
-    slots,
-    calendar,
-    phases,
-    out_s,
-    out_n,
-    gap_stack,
-    heap,
-    blocks,
-    table,
-    key_heads,
-    count,
-    real,
-):
+def grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Schedule the running members, preempting where blocks are short; the tokens left of the budget."""
     if rules.reserve == Reserve.CHUNK:
         victims_are_last = rules.order == Order.FCFS and not rules.prefix_caching
         left = rules.max_num_batched_tokens - count[NUM_DECODING]
-        tokens, new = plan_chunks(left, limit, rules.block_size, slots, live, count)
-        is_short = phases[count[CALL_PHASE], MEMBERS] + new > count[FREE]
+        tokens, new = plan_chunks(left, limit, rules.block_size, members.slots, members.live, count)
+        is_short = members.phases[count[CALL_PHASE], MEMBERS] + new > count[FREE]
         if tokens < 0 or (is_short and not victims_are_last):
-            return walk_running(
-                limit,
-                rules,
-                asked,
-                segments,
-                live,
-                live_s,
-                slots,
-                calendar,
-                phases,
-                out_s,
-                out_n,
-                gap_stack,
-                heap,
-                blocks,
-                table,
-                key_heads,
-                count,
-                real,
-            )
+            return walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real)
         if is_short:
-            make_room(
-                limit,
-                rules,
-                asked,
-                live,
-                live_s,
-                slots,
-                calendar,
-                phases,
-                out_s,
-                out_n,
-                gap_stack,
-                heap,
-                blocks,
-                table,
-                count,
-                real,
-            )
+            make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real)
     else:
         tokens = 0
-    grow_quietly(rules.block_size, rules.reserve != Reserve.CHUNK, phases, count)
+    grow_quietly(rules.block_size, rules.reserve != Reserve.CHUNK, members.phases, count)
     if rules.prefix_caching:
-        age_blocks(count[CALL_PHASE], rules.block_size, asked, segments, live, phases, blocks, table, key_heads, count)
+        age_blocks(
+            count[CALL_PHASE],
+            rules.block_size,
+            inputs.asked,
+            inputs.segments,
+            members.live,
+            members.phases,
+            cache.blocks,
+            cache.table,
+            cache.key_heads,
+            count,
+        )
     if count[NUM_PARTIAL] > 0:
-        grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, count)
+        grow_chunks(rules, inputs, members, cache, count)
     return rules.max_num_batched_tokens - count[NUM_DECODING] - tokens
 
 
@@ -158,193 +114,134 @@ def grow_quietly(block_size, is_reserved, phases, count):
 
 
 @njit(**JIT)
-def grow_chunks(rules, asked, segments, live, slots, blocks, table, key_heads, count):
+def grow_chunks(rules, inputs, members, cache, count):
     """Members in mid-prompt get their planned chunks."""
     for k in range(count[NUM_PARTIAL]):
-        s = slots[k, PARTIAL]
-        computed = live[s, COMPUTED]
-        fill(computed, live[s, CHUNK], live[s, STRAGGLER], False, rules.block_size, count)
+        s = members.slots[k, PARTIAL]
+        computed = members.live[s, COMPUTED]
+        fill(computed, members.live[s, CHUNK], members.live[s, STRAGGLER], False, rules.block_size, count)
         if rules.prefix_caching:
             fill_blocks(
                 s,
                 computed,
-                live[s, CHUNK],
-                live[s, KNOWN],
+                members.live[s, CHUNK],
+                members.live[s, KNOWN],
                 rules.block_size,
-                asked,
-                segments,
-                live,
-                blocks,
-                table,
-                key_heads,
+                inputs.asked,
+                inputs.segments,
+                members.live,
+                cache.blocks,
+                cache.table,
+                cache.key_heads,
                 count,
             )
 
 
 @njit(**JIT)
-def make_room(
-    limit,
-    rules,
-    asked,
-    live,
-    live_s,
-    slots,
-    calendar,
-    phases,
-    out_s,
-    out_n,
-    gap_stack,
-    heap,
-    blocks,
-    table,
-    count,
-    real,
-):
+def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Preempt from the end of the running order until those that stay find their blocks.
 
     The outcome of `walk_running` where victims come from the end and have not been served: whoever lacks a block,
     the last member goes, and members are short exactly if all that stay want more than is free.
     """
     while True:
-        needed = phases[count[CALL_PHASE], MEMBERS]
+        needed = members.phases[count[CALL_PHASE], MEMBERS]
         if count[NUM_PARTIAL] > 0:
             left = rules.max_num_batched_tokens - count[NUM_DECODING]
-            needed += plan_chunks(left, limit, rules.block_size, slots, live, count)[1]
+            needed += plan_chunks(left, limit, rules.block_size, members.slots, members.live, count)[1]
         if needed <= count[FREE]:
             return
-        preempt(
-            count[RUN_TAIL],
-            rules,
-            asked,
-            live,
-            live_s,
-            slots,
-            calendar,
-            phases,
-            out_s,
-            out_n,
-            gap_stack,
-            heap,
-            blocks,
-            table,
-            count,
-            real,
-        )
+        preempt(count[RUN_TAIL], rules, inputs, members, records, gap_stack, heap, cache, count, real)
 
 
 @njit(**JIT)
-def walk_running(
-    limit,
-    rules,
-    asked,
-    segments,
-    live,
-    live_s,
-    slots,
-    calendar,
-    phases,
-    out_s,
-    out_n,
-    gap_stack,
-    heap,
-    blocks,
-    table,
-    key_heads,
-    count,
-    real,
-):
+def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Visit every member in running order, preempting where blocks are short; the tokens left of the budget."""
     left = rules.max_num_batched_tokens
     s = count[RUN_HEAD]
     while s >= 0:
-        if live[s, ENDING]:
-            s = live[s, RUN_NEXT]
+        if members.live[s, ENDING]:
+            s = members.live[s, RUN_NEXT]
             continue
-        is_decoding = live[s, DECODING] == 1
-        before = computed_before(s, live, count)
-        tokens = min(1 if is_decoding else live[s, KNOWN] - before, limit, left)
+        is_decoding = members.live[s, DECODING] == 1
+        before = computed_before(s, members.live, count)
+        tokens = min(1 if is_decoding else members.live[s, KNOWN] - before, limit, left)
         if tokens == 0:
             break
         if is_decoding:
-            needed = 1 if live[s, PHASE] == count[CALL_PHASE] else 0
+            needed = 1 if members.live[s, PHASE] == count[CALL_PHASE] else 0
         else:
             needed = blocks_for(before + tokens, rules.block_size) - blocks_for(before, rules.block_size)
         gave_way = False
         after = -1
         while needed > count[FREE] and not gave_way:
-            v = victim(rules.order, asked, live, out_s, count)
+            v = victim(rules.order, inputs.asked, members.live, records.out_s, count)
             gave_way = v == s
-            after = live[s, RUN_NEXT]
-            if live[v, SERVED] == count[CALL]:
-                left += live[v, CHUNK]
-            preempt(
-                v,
-                rules,
-                asked,
-                live,
-                live_s,
-                slots,
-                calendar,
-                phases,
-                out_s,
-                out_n,
-                gap_stack,
-                heap,
-                blocks,
-                table,
-                count,
-                real,
-            )
+            after = members.live[s, RUN_NEXT]
+            if members.live[v, SERVED] == count[CALL]:
+                left += members.live[v, CHUNK]
+            preempt(v, rules, inputs, members, records, gap_stack, heap, cache, count, real)
         if gave_way:
             if rules.order == Order.FCFS:
                 break
             if rules.self_preempt_stops:
-                pass_over(
-                    after, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, count, real
-                )
+                pass_over(after, rules, inputs, members, records, gap_stack, count, real)
                 break
             s = after
             continue
-        live[s, SERVED] = count[CALL]
-        live[s, CHUNK] = tokens
+        members.live[s, SERVED] = count[CALL]
+        members.live[s, CHUNK] = tokens
         count[DECODING_KV] += is_decoding
-        take(tokens, needed, live[s, STRAGGLER], False, rules.block_size, count)
+        take(tokens, needed, members.live[s, STRAGGLER], False, rules.block_size, count)
         if rules.prefix_caching:
-            known = live[s, BASE] + count[APPLIED_CALL] + 1 if is_decoding else live[s, KNOWN]
+            known = members.live[s, BASE] + count[APPLIED_CALL] + 1 if is_decoding else members.live[s, KNOWN]
             fill_blocks(
-                s, before, tokens, known, rules.block_size, asked, segments, live, blocks, table, key_heads, count
+                s,
+                before,
+                tokens,
+                known,
+                rules.block_size,
+                inputs.asked,
+                inputs.segments,
+                members.live,
+                cache.blocks,
+                cache.table,
+                cache.key_heads,
+                count,
             )
         left -= tokens
-        s = live[s, RUN_NEXT]
+        s = members.live[s, RUN_NEXT]
     return left
 
 
 @njit(**JIT)
-def pass_over(s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, count, real):
+def pass_over(s, rules, inputs, members, records, gap_stack, count, real):
     """Older releases: from member `s` on nobody is served in this call.
 
     A member that decoded goes on as one in mid-prompt that lacks its last token, since it no longer ages with the
     others; its next token counts as a prefill chunk of one.
     """
     while s >= 0:
-        if live[s, DECODING]:
-            before = computed_before(s, live, count)
-            prompt_len = asked[live[s, REQUEST], PROMPT_LEN]
-            settle_tokens(s, prompt_len, live, out_s, out_n, gap_stack, count, real)
-            settle_memory(s, live, live_s, out_s, real)
-            if live[s, FIRST_SAMPLE] < count[FLIGHT_CALL]:
-                note_late(s, live, slots, count)
-                slots[count[NUM_LATE] - 1, LATE_SEQ] = -1  # on its way, but not after a preemption
-            stop_decoding(s, before, rules.prefix_caching, live, calendar, phases, count)
-            live[s, FIRST_SAMPLE] = count[FLIGHT_CALL] if live[s, FIRST_SAMPLE] <= count[FLIGHT_CALL] else NEVER
-            live[s, COMPUTED] = before
-            live[s, KNOWN] = before + 1
-        live[s, CHUNK] = 0
-        s = live[s, RUN_NEXT]
+        if members.live[s, DECODING]:
+            before = computed_before(s, members.live, count)
+            prompt_len = inputs.asked[members.live[s, REQUEST], PROMPT_LEN]
+            settle_tokens(s, prompt_len, members.live, records.out_s, records.out_n, gap_stack, count, real)
+            settle_memory(s, members.live, members.live_s, records.out_s, real)
+            if members.live[s, FIRST_SAMPLE] < count[FLIGHT_CALL]:
+                note_late(s, members.live, members.slots, count)
+                members.slots[count[NUM_LATE] - 1, LATE_SEQ] = -1  # on its way, but not after a preemption
+            stop_decoding(s, before, rules.prefix_caching, members.live, members.calendar, members.phases, count)
+            members.live[s, FIRST_SAMPLE] = (
+                count[FLIGHT_CALL] if members.live[s, FIRST_SAMPLE] <= count[FLIGHT_CALL] else NEVER
+            )
+            members.live[s, COMPUTED] = before
+            members.live[s, KNOWN] = before + 1
+        members.live[s, CHUNK] = 0
+        s = members.live[s, RUN_NEXT]
     count[NUM_PARTIAL] = 0
     s = count[RUN_HEAD]
     while s >= 0:
-        if not live[s, DECODING] and not live[s, ENDING]:
-            slots[count[NUM_PARTIAL], PARTIAL] = s
+        if not members.live[s, DECODING] and not members.live[s, ENDING]:
+            members.slots[count[NUM_PARTIAL], PARTIAL] = s
             count[NUM_PARTIAL] += 1
-        s = live[s, RUN_NEXT]
+        s = members.live[s, RUN_NEXT]

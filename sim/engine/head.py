@@ -32,18 +32,20 @@ from sim.engine.waiting import head_of_queue
 
 
 @njit(**JIT)
-def look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count):
+def look_at_head(rules, inputs, heap, records, cache, count):
     """Make the HEAD entries hold for the queue's head."""
     i = head_of_queue(rules.order, heap, count)
     count[HEAD] = i
-    count[HEAD_KNOWN] = asked[i, PROMPT_LEN] + out_n[i, EMITTED]
+    count[HEAD_KNOWN] = inputs.asked[i, PROMPT_LEN] + records.out_n[i, EMITTED]
     count[HEAD_HIT] = 0
     count[HEAD_IDLE] = 0
     count[HEAD_CHAIN] = NO_KEY
     count[HEAD_KNOWN_GOOD] = 1
     if rules.prefix_caching:
-        find_prefix(i, rules.block_size, asked, segments, blocks, table, key_heads, count)
-    work_out_needs(i, rules, asked, count)
+        find_prefix(
+            i, rules.block_size, inputs.asked, inputs.segments, cache.blocks, cache.table, cache.key_heads, count
+        )
+    work_out_needs(i, rules, inputs.asked, count)
 
 
 @njit(**JIT)

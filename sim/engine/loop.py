@@ -95,6 +95,9 @@ from sim.engine.state import (
     SUM_STEPS,
     SUM_TOKENS,
     UNANNOUNCED,
+    Cache,
+    Members,
+    RequestRecords,
 )
 from sim.engine.time_bins import flush
 from sim.engine.waiting import head_of_queue
@@ -135,6 +138,9 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         table,
         key_heads,
     ) = state
+    members = Members(live, live_s, slots, calendar, phases)
+    records = RequestRecords(out_s, out_n)
+    cache = Cache(blocks, table, key_heads)
     is_reserved = rules.reserve != Reserve.CHUNK
     depth = 2 if rules.is_async else 1
     for _ in range(max_calls):
@@ -169,45 +175,10 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
                 grow_quietly(rules.block_size, is_reserved, phases, count)
                 left = rules.max_num_batched_tokens - count[NUM_DECODING]
             else:
-                left = grow_running(
-                    limit,
-                    rules,
-                    asked,
-                    segments,
-                    live,
-                    live_s,
-                    slots,
-                    calendar,
-                    phases,
-                    out_s,
-                    out_n,
-                    gap_stack,
-                    heap,
-                    blocks,
-                    table,
-                    key_heads,
-                    count,
-                    real,
-                )
+                left = grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real)
             has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
             if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
-                admit_waiting(
-                    left,
-                    limit,
-                    rules,
-                    asked,
-                    segments,
-                    live,
-                    slots,
-                    out_s,
-                    out_n,
-                    heap,
-                    blocks,
-                    table,
-                    key_heads,
-                    count,
-                    real,
-                )
+                admit_waiting(left, limit, rules, inputs, members, records, heap, cache, count, real)
 
             # put the step into the queue of those in flight
             parity = count[PUSHED] & 1
@@ -226,8 +197,8 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0 or not rules.is_async):
                 flight[parity, F_ROW] = record_call(end_s, rules.block_size, tape, live, slots, count, real)
             if has_chunks:
-                end_chunks(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_n, count, real)
-            collect_due(parity, rules, asked, live, live_s, slots, calendar, phases, flight, out_s, count, real)
+                end_chunks(parity, rules, inputs, members, flight, records, count, real)
+            collect_due(parity, rules, inputs, members, flight, records, count, real)
             if tokens > 0 or not rules.is_async:
                 count[FLIGHT_CALL] = count[CALL]
                 count[CALL] += 1
@@ -240,7 +211,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             free_row = Bin.FREE_NO_DEMAND
             if count[NUM_WAITING] > 0:
                 if not count[HEAD_KNOWN_GOOD]:
-                    look_at_head(rules, asked, segments, heap, out_n, blocks, table, key_heads, count)
+                    look_at_head(rules, inputs, heap, records, cache, count)
                 free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
             end_s = max(real[CLOCK], flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
             account_for(
@@ -268,32 +239,11 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             if is_recording and flight[parity, F_ROW] >= 0:
                 record_outputs(tape, flight[parity, F_ROW], parity, asked, live, slots, flight, out_n, count)
             if count[NUM_LATE] > 0:
-                deliver_late(rules, arrival_s, asked, slots, out_s, out_n, gap_hist, heap, thinking, count, real)
+                deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real)
             if flight[parity, F_NUM_SAMPLED] > 0:
-                note_sampled(parity, rules.batch_delivery, live, slots, flight, out_s, out_n, gap_hist, count, real)
+                note_sampled(parity, rules.batch_delivery, members, flight, records, gap_hist, count, real)
             if flight[parity, F_NUM_DUE] > 0:
-                finish_members(
-                    parity,
-                    rules,
-                    arrival_s,
-                    asked,
-                    segments,
-                    live,
-                    live_s,
-                    slots,
-                    calendar,
-                    phases,
-                    flight,
-                    out_s,
-                    out_n,
-                    gap_stack,
-                    thinking,
-                    blocks,
-                    table,
-                    key_heads,
-                    count,
-                    real,
-                )
+                finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real)
             if is_recording and flight[parity, F_ROW] >= 0:
                 record_end(tape, flight[parity, F_ROW], count)
             land(rules.is_async, flight, count)

@@ -70,36 +70,38 @@ def victim(order, asked, live, out_s, count):
 
 
 @njit(**JIT)
-def preempt(
-    s, rules, asked, live, live_s, slots, calendar, phases, out_s, out_n, gap_stack, heap, blocks, table, count, real
-):
+def preempt(s, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Throw a member out; what this call had scheduled for it is undone, but keys it set stay (vLLM's phantoms)."""
-    i = live[s, REQUEST]
-    before = computed_before(s, live, count)
-    now = before + live[s, CHUNK] if live[s, SERVED] == count[CALL] else before
-    if live[s, DECODING] or live[s, ENDING]:
-        settle_tokens(s, asked[i, PROMPT_LEN], live, out_s, out_n, gap_stack, count, real)
-        note_late(s, live, slots, count)
-    if live[s, DECODING]:
-        settle_memory(s, live, live_s, out_s, real)
-        stop_decoding(s, now, rules.prefix_caching, live, calendar, phases, count)
-    elif live[s, ENDING]:
-        settle_held(s, live, live_s, out_s, real)
+    i = members.live[s, REQUEST]
+    before = computed_before(s, members.live, count)
+    now = before + members.live[s, CHUNK] if members.live[s, SERVED] == count[CALL] else before
+    if members.live[s, DECODING] or members.live[s, ENDING]:
+        settle_tokens(
+            s, inputs.asked[i, PROMPT_LEN], members.live, records.out_s, records.out_n, gap_stack, count, real
+        )
+        note_late(s, members.live, members.slots, count)
+    if members.live[s, DECODING]:
+        settle_memory(s, members.live, members.live_s, records.out_s, real)
+        stop_decoding(s, now, rules.prefix_caching, members.live, members.calendar, members.phases, count)
+    elif members.live[s, ENDING]:
+        settle_held(s, members.live, members.live_s, records.out_s, real)
     else:
-        drop_partial(s, slots, count)
+        drop_partial(s, members.slots, count)
     if rules.prefix_caching:
-        release_blocks(s, now, live[s, STRAGGLER], rules.block_size, rules.free_to_back, blocks, table, count)
+        release_blocks(
+            s, now, members.live[s, STRAGGLER], rules.block_size, rules.free_to_back, cache.blocks, cache.table, count
+        )
     else:
-        release(now, live[s, STRAGGLER], 0, rules.block_size, count)
-    leave(s, live, slots, count)
-    out_n[i, HIGH_WATER] = max(out_n[i, HIGH_WATER], before)
-    out_n[i, PREEMPTED] += 1
-    out_s[i, PAUSED_SINCE_S] = real[START_S]
-    slots[count[NUM_PREEMPTED], VICTIM] = i
-    slots[count[NUM_PREEMPTED], LOST] = before
+        release(now, members.live[s, STRAGGLER], 0, rules.block_size, count)
+    leave(s, members.live, members.slots, count)
+    records.out_n[i, HIGH_WATER] = max(records.out_n[i, HIGH_WATER], before)
+    records.out_n[i, PREEMPTED] += 1
+    records.out_s[i, PAUSED_SINCE_S] = real[START_S]
+    members.slots[count[NUM_PREEMPTED], VICTIM] = i
+    members.slots[count[NUM_PREEMPTED], LOST] = before
     count[NUM_PREEMPTED] += 1
     count[SUM_PREEMPTED] += 1
-    put_back(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
+    put_back(i, rules.order, inputs.asked[i, PRIORITY], heap, records.out_n, count)
 
 
 @njit(**JIT)

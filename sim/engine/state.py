@@ -233,6 +233,31 @@ class State(NamedTuple):
     key_heads: np.ndarray  # (power of two,) int32, newest block of a hash chain, or -1
 
 
+class Members(NamedTuple):
+    """The running set, as functions that touch much of it get it."""
+
+    live: Ints
+    live_s: Floats
+    slots: Ints
+    calendar: Ints
+    phases: Ints
+
+
+class RequestRecords(NamedTuple):
+    """What becomes of each request."""
+
+    out_s: Floats
+    out_n: np.ndarray
+
+
+class Cache(NamedTuple):
+    """Blocks with content."""
+
+    blocks: np.ndarray
+    table: np.ndarray
+    key_heads: np.ndarray
+
+
 class Tape(NamedTuple):
     """The recorded calls."""
 
