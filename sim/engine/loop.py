@@ -116,7 +116,7 @@ class Stop(IntEnum):
 @njit(**ENTRY)
 def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
-    arrival_s, asked, segments, linear_s = inputs
+    arrival_s, asked, _, linear_s = inputs
     (
         count,
         real,
