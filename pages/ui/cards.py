@@ -1,10 +1,8 @@
 """The cards of Explore: title, switch, curve; and the banners above them."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
 import streamlit as st
 from ui.asked import Asked
+from ui.card import card
 from ui.live_plot import live_plot
 from ui.load_job import Job, load_job, pinned_load_job
 
@@ -34,7 +32,7 @@ def banners(current: RunView, pin_problem: str) -> None:
 
 def throughput(current: RunView, pinned: RunView | None) -> None:
     """Tokens a second over time."""
-    with _card("throughput", "Throughput over time", {which: which for which in RATES}) as which:
+    with card("throughput", "Throughput over time", {which: which for which in RATES}) as which:
         quantity = RATES[which]
         figure = figures.throughput(current.over_time, quantity, pinned and pinned.over_time)
         live_plot(figure, "plot_throughput", alt.throughput(current, quantity))
@@ -43,7 +41,7 @@ def throughput(current: RunView, pinned: RunView | None) -> None:
 def distribution(current: RunView, pinned: RunView | None) -> None:
     """Latency distribution with its limit."""
     names = {which: current.distributions[which].quantity.short for which in LATENCIES}
-    with _card("latency", "Latency distribution", names) as which:
+    with card("latency", "Latency distribution", names) as which:
         run = current.distributions[which]
         other = pinned.distributions[which] if pinned else None
         live_plot(figures.distribution(run, other), "plot_latency", alt.distribution(run))
@@ -51,7 +49,7 @@ def distribution(current: RunView, pinned: RunView | None) -> None:
 
 def memory(current: RunView, pinned: RunView | None) -> None:
     """KV memory by ledger row, with running and waiting."""
-    with _card("memory", "KV memory, requests running and waiting"):
+    with card("memory", "KV memory, requests running and waiting"):
         live_plot(figures.memory(current.over_time, pinned and pinned.over_time), "plot_memory", alt.memory(current))
 
 
@@ -64,7 +62,7 @@ def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
     is_complete = all(job.is_done for job in jobs)  # before the points are read: none may come between
     points = [list(job.points) for job in jobs]
     per_token = current.distributions["TPOT"]
-    with _card("load", "Against load"):
+    with card("load", "Against load"):
         if problem := next((job.problem for job in jobs if job.problem), ""):
             st.error(problem)
         figure = load_figure.load(
@@ -95,24 +93,3 @@ def _draw_again_when_more_has_come(jobs: list[Job], num_drawn: int) -> None:
             st.rerun()
 
     look()
-
-
-@contextmanager
-def _card(key: str, title: str, choices: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A bordered card; yields the choice of its switch, whose choices map to what is written on them."""
-    with st.container(border=True, key=f"card_{key}", gap=None):
-        choice = ""
-        with st.container(horizontal=True, vertical_alignment="center", key=f"cardhead_{key}"):
-            st.markdown(f"**{title}**")
-            if choices:
-                choice = st.segmented_control(
-                    title,
-                    tuple(choices),
-                    default=next(iter(choices)),
-                    format_func=choices.__getitem__,
-                    required=True,
-                    key=f"show_{key}",
-                    label_visibility="collapsed",
-                    persist_state="session",
-                )
-        yield choice

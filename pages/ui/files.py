@@ -29,7 +29,7 @@ def trace_upload() -> None:
             trace = _read(upload)
             if trace is not None:
                 st.caption(f"{trace.name}: {len(trace):,} requests, {trace.layout} layout. " + " ".join(trace.notes))
-                st.button("Replay it", key="replay", on_click=_replay, args=(trace,), type="primary")
+                st.button("Replay it", key="replay", on_click=replay, args=(trace,), type="primary")
         if TRACE_FILE in _edits():
             st.button("Back to the preset's requests", key="no_replay", on_click=_stop_replay)
 
@@ -66,6 +66,29 @@ def trace_of(scenario: Scenario | None) -> tuple[Trace | None, str]:
     return trace, ""
 
 
+def replay(trace: Trace) -> None:
+    """Let the scenario replay a trace; from a callback, before the widgets run."""
+    _traces()[trace.sha256] = trace
+    file = {"name": trace.name, "sha256": trace.sha256, "rows": len(trace)}
+    st.session_state[EDITS] = pack(_edits() | {TRACE_FILE: file})
+    if trace.arrival_s is not None:  # lengths only: they arrive as before
+        st.session_state.arr = "trace"
+
+
+def use(scenario: Scenario, preset_name: str) -> None:
+    """Move the knobs to a scenario; from a callback, before the widgets run.
+
+    Everything that departs from the preset goes into the packed edits; the knobs start from there.
+    """
+    query = to_query(scenario, preset_name)
+    edits: dict[str, Any] = {KEYS[key]: value_of(text) for key, text in query.items() if key in KEYS}
+    if EDITS in query:
+        edits |= unpack(query[EDITS], EDITS)
+    st.session_state[MIX] = query.get(MIX, "")
+    st.session_state[EDITS] = pack(edits) if edits else ""
+    reset(scenario)
+
+
 def _read(upload: UploadedFile) -> Trace | None:
     """The trace in an upload; says so where it is refused. Read once a file."""
     if upload.size > LARGEST_UPLOAD_MB * 2**20:  # before a byte of it is read
@@ -96,12 +119,6 @@ def _edits() -> dict[str, Any]:
         return {}
 
 
-def _replay(trace: Trace) -> None:
-    file = {"name": trace.name, "sha256": trace.sha256, "rows": len(trace)}
-    st.session_state[EDITS] = pack(_edits() | {TRACE_FILE: file})
-    st.session_state.arr = "trace"
-
-
 def _stop_replay() -> None:
     left = {path: value for path, value in _edits().items() if path != TRACE_FILE}
     st.session_state[EDITS] = pack(left) if left else ""
@@ -116,15 +133,4 @@ def _offer(upload: UploadedFile, preset_name: str) -> None:
         st.error(str(error))
         return
     st.caption(f"**{scenario.about.title or upload.name}** {scenario.about.question}")
-    st.button("Use it", key="preset_use", on_click=_use, args=(scenario, preset_name), type="primary")
-
-
-def _use(scenario: Scenario, preset_name: str) -> None:
-    """Everything that departs from the preset goes into the packed edits; the knobs start from there."""
-    query = to_query(scenario, preset_name)
-    edits: dict[str, Any] = {KEYS[key]: value_of(text) for key, text in query.items() if key in KEYS}
-    if EDITS in query:
-        edits |= unpack(query[EDITS], EDITS)
-    st.session_state[MIX] = query.get(MIX, "")
-    st.session_state[EDITS] = pack(edits) if edits else ""
-    reset(scenario)
+    st.button("Use it", key="preset_use", on_click=use, args=(scenario, preset_name), type="primary")

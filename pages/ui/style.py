@@ -30,6 +30,7 @@ _CSS = """
 .st-key-banners [data-testid="stAlertContainer"] {padding: .1rem .7rem; min-height: 0;}
 .st-key-banners p {font-size: .85rem; line-height: 1.5rem;}
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
+.st-key-card_limits :is(li, p) {font-size: .84rem; line-height: 1.35;}
 [class*="st-key-cardhead_"] {min-height: 1.9rem; gap: .8rem;}
 [class*="st-key-cardhead_"] p {margin: 0;}
 [class*="st-key-cardhead_"] [data-testid="stMarkdownContainer"] {margin-bottom: 0;}

@@ -1,0 +1,19 @@
+"""Trust: what the simulator was compared with, how it did, and what it leaves out."""
+
+import streamlit as st
+from ui.trust_cards import compared, limits, over_time, parity
+
+from sim.studies.validation import shipped
+from sim.view.trust import made_by, trust_verdict
+
+report = shipped()
+with st.container(key="verdict"):
+    st.title(trust_verdict(report), anchor=False)
+st.caption(f"{made_by(report)} `{report['command']}`")
+left, right = st.columns(2, gap="small")
+with left:
+    compared(report)
+with right:
+    parity(report)
+    over_time(report)
+limits(report)

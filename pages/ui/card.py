@@ -1,0 +1,27 @@
+"""A card: border, title, switch, and whatever stands in it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import streamlit as st
+
+
+@contextmanager
+def card(key: str, title: str, choices: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A bordered card; yields the choice of its switch, whose choices map to what is written on them."""
+    with st.container(border=True, key=f"card_{key}", gap=None):
+        choice = ""
+        with st.container(horizontal=True, vertical_alignment="center", key=f"cardhead_{key}"):
+            st.markdown(f"**{title}**")
+            if choices:
+                choice = st.segmented_control(
+                    title,
+                    tuple(choices),
+                    default=next(iter(choices)),
+                    format_func=choices.__getitem__,
+                    required=True,
+                    key=f"show_{key}",
+                    label_visibility="collapsed",
+                    persist_state="session",
+                )
+        yield choice
