@@ -64,4 +64,6 @@ def _of_catalogue(deployment: Deployment, shape: Model, card: Gpu) -> Band:
     if shape.is_moe:
         text = f"±{ROUGH_PERCENT:g} %: mixture of experts by the catalogue's coefficients"
         return Band(ROUGH_PERCENT, text, False)
+    if weight_dtype(shape, deployment) == "fp4":
+        return Band(ROUGH_PERCENT, f"±{ROUGH_PERCENT:g} %: 4-bit weights by coefficients of 16-bit ones", False)
     return Band(CATALOGUE_PERCENT, f"±{CATALOGUE_PERCENT:g} %: dense model by the catalogue's coefficients", True)

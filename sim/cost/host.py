@@ -4,6 +4,7 @@ HOST_MS = {
     "vllm": 1.0,  # V1
     "sglang": 0.5,  # 2025 and later; before that up to 5
     "trtllm": 0.0,  # hidden behind the GPU
+    "tensorrt": 0.0,
 }
 
 

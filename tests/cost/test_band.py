@@ -17,6 +17,7 @@ CALIBRATED = {"cost.source": "calibrated"} | {f"cost.coefficients.{key}": COEFFI
         ({"deployment.gpu": "L40S", "deployment.tensor_parallel_size": 2}, 25, "without NVLink", False),
         ({"deployment.tensor_parallel_size": 2}, 10, "dense", True),
         ({"cost.source": "constant"}, None, "constant", True),
+        ({"deployment.weight_dtype": "fp4", "deployment.gpu": "B200"}, 25, "4-bit weights", False),
         ({"deployment.model": "gpt-oss-20b"}, 25, "sliding windows", False),
         (CALIBRATED, 10, "unknown", True),
         (CALIBRATED | {"cost.coefficients.error_percent": 2.0}, 5, "8 measured points", True),

@@ -26,7 +26,7 @@ class Settings(NamedTuple):
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     weight_dtype: str = "auto"
-    release: tuple[int, ...] = ()  # of vLLM; empty: not known
+    release: str = ""  # of vLLM; empty: not known
 
 
 class Run(NamedTuple):
@@ -118,7 +118,7 @@ def _settings(row: Mapping[str, str]) -> Settings:
         max_num_seqs=_noted(row["note"], "max_num_seqs"),
         max_num_batched_tokens=_noted(row["note"], "max_num_batched_tokens"),
         weight_dtype=row["dtype"] or "auto",
-        release=tuple(int(part) for part in re.findall(r"\d+", row["engine_version"])[:3]),
+        release=row["engine_version"],
     )
 
 

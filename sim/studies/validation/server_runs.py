@@ -1,5 +1,6 @@
 """Real server runs, request by request: the same arrivals and lengths on the same deployment, simulated."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sim import Result, Scenario, Trace, simulate
 from sim.catalog import gpu, gpu_names, model, model_names
 from sim.engine.accounts import Bin
+from sim.errors import DataError
 from sim.gpu_memory import CUDA_GRAPHS_GIB
 from sim.studies.validation.figures import Floats, Row, deviation_percent, error_percent, thinned
 from sim.studies.validation.folder import catalogue_name
@@ -22,10 +24,11 @@ from sim.studies.validation.server_files import (
     read_series,
     settings_of,
 )
+from sim.vllm_releases import NEWEST, vllm_release
 from sim.workload.trace import trace_of
 
-GRAPHS_COUNTED_SINCE = (0, 21)  # releases from which on CUDA graphs are part of the memory budget
-WHOLE_PROMPT_SINCE = (0, 19, 1)  # releases that admit a request only if its whole prompt fits
+GRAPHS_COUNTED_SINCE = (0, 21)  # release from which on CUDA graphs are part of the memory budget
+ASYNC_SINCE = (0, 14)  # release from which on a server schedules asynchronously unless told otherwise
 STARVED_PERCENT = 95.0  # median KV use from which on a run is bound by its memory
 HELD = (Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER, Bin.FRAGMENTATION)
 SHOWN = 120  # seconds of a time series that are kept
@@ -45,8 +48,6 @@ def server_runs(folder: Path, benchmarks: Path | None) -> Row:
     ------
     DataError
         A file cannot be read.
-    ScenarioError
-        A deployment cannot run.
     """
     runs, left_out = [], []
     for path in sorted(folder.glob(f"*{REQUESTS}")):
@@ -56,14 +57,20 @@ def server_runs(folder: Path, benchmarks: Path | None) -> Row:
         if card is None or shape is None:
             left_out.append(f"{path.name}: '{card_text if card is None else model_text}' is not in the catalogue")
             continue
-        runs.append(_compared(name, path, card, shape, settings_of(benchmarks, card, model_text)))
+        try:
+            runs.append(_compared(name, path, card, shape, settings_of(benchmarks, card, model_text)))
+        except DataError:
+            raise
+        except ValueError as error:  # does not fit, or a release of unknown rules
+            left_out.append(f"{path.name}: {error}")
     return {"runs": runs, "left_out": left_out}
 
 
 def scenario_of(card: str, shape: str, settings: Settings) -> Scenario:
     """One replica of the server."""
+    release = _numbers(settings.release)
     memory = Scenario().deployment.gpu_memory_utilization
-    if settings.release and settings.release < GRAPHS_COUNTED_SINCE:
+    if release < GRAPHS_COUNTED_SINCE:
         memory += CUDA_GRAPHS_GIB / gpu(card).usable_memory_gib
     values: dict[str, Any] = {
         "deployment": {
@@ -77,10 +84,16 @@ def scenario_of(card: str, shape: str, settings: Settings) -> Scenario:
         "scheduler": {
             "max_num_seqs": settings.max_num_seqs,
             "max_num_batched_tokens": settings.max_num_batched_tokens,
-            "scheduler_reserve_full_isl": not settings.release or settings.release >= WHOLE_PROMPT_SINCE,
+            "vllm_release": vllm_release(settings.release or NEWEST.group).group,
+            "async_scheduling": release >= ASYNC_SINCE,
         },
     }
     return Scenario(**values)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """A release's number; the newest where it is not known."""
+    return tuple(int(part) for part in re.findall(r"\d+", release or NEWEST.group)[:3])
 
 
 def _compared(name: str, path: Path, card: str, shape: str, settings: Settings) -> Row:
@@ -148,6 +161,7 @@ def _figures(measured: Run, simulated: Run) -> Row:
     return {
         "tpot_error_percent": error_percent(simulated.tpot_s, measured.tpot_s),
         "e2e_error_percent": error_percent(simulated.e2e_s, measured.e2e_s),
+        "ttft_difference_p50_s": float(np.nanmedian(np.abs(simulated.ttft_s - measured.ttft_s))),
         **{
             name: {"measured": real, "simulated": ours, "error_percent": deviation_percent(ours, real)}
             for name, (real, ours) in pairs.items()

@@ -96,22 +96,36 @@ def test_replicas_take_the_requests_in_turn(tmp_path: Path) -> None:
 
 def test_settings_come_from_the_benchmark_of_the_same_server(tmp_path: Path) -> None:
     path = settings_file(tmp_path)
-    assert settings_of(path, "H100-SXM", "Llama-3.1-8B-Instruct") == Settings(1, 1, 16, 8192, "bf16", (0, 33, 0))
+    assert settings_of(path, "H100-SXM", "Llama-3.1-8B-Instruct") == Settings(1, 1, 16, 8192, "bf16", "0.33.0")
     assert settings_of(path, "H200", "Llama-3.1-8B-Instruct") == Settings()
     assert settings_of(None, "H100-SXM", "Llama-3.1-8B-Instruct") == Settings()
 
 
-def test_older_releases_left_cuda_graphs_out_of_the_budget_and_admitted_on_the_first_chunk() -> None:
-    old, new = (scenario_of("RTX4090", "Llama-3.1-8B", Settings(release=each)) for each in ((0, 19, 0), (0, 33, 0)))
+def test_a_server_is_simulated_by_the_rules_of_its_release() -> None:
+    """Older ones left CUDA graphs out of the memory budget, and the oldest scheduled synchronously."""
+    old, middle, new, unknown = (
+        scenario_of("RTX4090", "Llama-3.1-8B", Settings(release=each)) for each in ("0.11.0", "0.19.0", "0.33.0", "")
+    )
     assert old.deployment.gpu_memory_utilization == pytest.approx(0.9 + 0.4 / 23.5)
+    assert [each.scheduler.vllm_release for each in (old, middle, new)] == ["0.11.0", "0.18.1", "0.33.0"]
+    assert [each.scheduler.async_scheduling for each in (old, middle, new)] == [False, True, True]
     assert new.deployment.gpu_memory_utilization == 0.9
-    assert (old.scheduler.scheduler_reserve_full_isl, new.scheduler.scheduler_reserve_full_isl) == (False, True)
+    assert unknown == new
 
 
 def test_files_of_unknown_models_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "H100SXM_No-Such-Model_requests.jsonl").write_text("{}\n")
     report = server_runs(tmp_path, None)
     assert report == {"runs": [], "left_out": ["H100SXM_No-Such-Model_requests.jsonl: 'No-Such-Model' is not in the catalogue"]}  # fmt: skip  # noqa: E501
+
+
+def test_a_release_of_unknown_rules_is_left_out(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    path = settings_file(tmp_path)
+    path.write_text(path.read_text(encoding="utf-8").replace("0.33.0", "0.5.4"), encoding="utf-8")
+    report = server_runs(tmp_path, path)
+    assert report["runs"] == []
+    assert "is older than the oldest known" in report["left_out"][0]
 
 
 @pytest.mark.parametrize(
