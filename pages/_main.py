@@ -2,20 +2,19 @@
 
 import streamlit as st
 from ui.frame import frame
-from ui.live_plot import preload
 from ui.style import style
 
 st.set_page_config(page_title="Longtail", page_icon="📈", layout="wide")
 page = st.navigation(
     [
         st.Page("explore.py", title="Explore", icon=":material/tune:", default=True),
+        st.Page("your_data.py", title="Your data", icon=":material/upload_file:"),
         st.Page("trust.py", title="Trust", icon=":material/verified:"),
         st.Page("words.py", title="Words", icon=":material/menu_book:"),
     ],
     position="top",
 )
 style()
-preload()
 with st.sidebar:
     st.session_state.asked = frame()  # every scenario widget lives here, on every page
 page.run()

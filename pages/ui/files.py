@@ -29,7 +29,7 @@ def trace_upload() -> None:
             trace = _read(upload)
             if trace is not None:
                 st.caption(f"{trace.name}: {len(trace):,} requests, {trace.layout} layout. " + " ".join(trace.notes))
-                st.button("Replay it", key="replay", on_click=replay, args=(trace,), type="primary")
+                st.button("Replay it", key="replay", on_click=replay, args=(trace,))
         if TRACE_FILE in _edits():
             st.button("Back to the preset's requests", key="no_replay", on_click=_stop_replay)
 
@@ -133,4 +133,4 @@ def _offer(upload: UploadedFile, preset_name: str) -> None:
         st.error(str(error))
         return
     st.caption(f"**{scenario.about.title or upload.name}** {scenario.about.question}")
-    st.button("Use it", key="preset_use", on_click=use, args=(scenario, preset_name), type="primary")
+    st.button("Use it", key="preset_use", on_click=use, args=(scenario, preset_name))

@@ -12,7 +12,7 @@ from sim.view import trust_figures
 from sim.view.trust import ASSUMPTIONS, comparisons, left_out, table
 
 Report = Mapping[str, Any]
-TABLE_HEIGHT_PX, ROW_HEIGHT_PX = 560, 27
+TABLE_HEIGHT_PX, ROW_HEIGHT_PX = 590, 27
 NEEDS = "Run `longtail validate` with these data to see it."
 
 
@@ -25,7 +25,7 @@ def compared(report: Report) -> None:
             row_height=ROW_HEIGHT_PX,
             hide_index=True,
             key="table_compared",
-            column_config={"What": st.column_config.TextColumn(width="large")},
+            column_config={"": st.column_config.Column(width=116), "What": st.column_config.TextColumn(width="large")},
         )
         st.caption(
             "Errors are mean absolute errors in percent of what was measured. met, missed: a target of ours. in band, "

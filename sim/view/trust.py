@@ -99,8 +99,8 @@ def trust_verdict(report: Report) -> str:
     if bad:
         worst = max(bad, key=lambda row: row.error or 0.0)
         clauses.append(
-            f"{len(bad)} of {len(rows)} comparisons lie outside their limits, {sum(map(_is_other_engine, bad))} of them "
-            f"with engines other than vLLM; furthest is {worst.what} ({_amount(worst.error, worst.unit)})"
+            f"{len(bad)} of {len(rows)} comparisons lie outside their limits, {sum(map(_is_other_engine, bad))} of "
+            f"them with engines other than vLLM; furthest is {worst.what} ({_amount(worst.error, worst.unit)})"
         )
     return "; ".join(clauses) + "."
 

@@ -1,0 +1,38 @@
+"""Your data: import a file, fit the step time, compare with your server, use it."""
+
+import streamlit as st
+from ui import data_cards, runs
+from ui.data_upload import data_upload
+
+from sim.benchmarks import Benchmark, Scrape
+from sim.errors import ScenarioError
+from sim.view.your_data import described
+
+asked = st.session_state.asked
+with st.container(key="verdict"):
+    st.title("Your own traffic, your own step times, your server beside the simulation.", anchor=False)
+data = data_upload()
+if asked.refusal:
+    st.error(asked.refusal)
+if data is None:
+    st.caption("Nothing leaves this server, and nothing is kept when the tab is closed.")
+    st.stop()
+
+found = described(data)
+st.markdown(found.sentence)
+for sentence in found.notes:
+    st.caption(sentence)
+if isinstance(data, Benchmark):
+    runs.ready()
+    data_cards.benchmark(data, asked)
+elif isinstance(data, Scrape):
+    current = None
+    if asked.scenario is not None:
+        runs.ready()
+        try:
+            current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
+        except ScenarioError as error:
+            st.error(str(error))
+    data_cards.server(data, asked, current)
+else:
+    data_cards.trace(data, asked)
