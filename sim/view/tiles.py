@@ -30,7 +30,7 @@ class Tile(NamedTuple):
     unit: str
     note: str  # below the number: the change against the pinned run, or what the number is to be read with
     verdict: Literal["better", "worse", "same", "note"]
-    help: str  # definition
+    help: str  # definition, and the error to expect
 
 
 def tiles(summary: Summary, pinned: Summary | None = None) -> list[Tile]:
@@ -80,9 +80,14 @@ def _tile(key: str, label: str, quantity: Quantity, note: str, summary: Summary,
     if value is None and key.endswith("p99"):
         note = "needs 100 values"
     if pinned is None:
-        return Tile(key, label, shown, unit, note, "note", quantity.definition)
+        return Tile(key, label, shown, unit, note, "note", _help(quantity, summary))
     change, verdict = _change(value, value_of(key, pinned), quantity)
-    return Tile(key, label, shown, unit, change, verdict, quantity.definition)
+    return Tile(key, label, shown, unit, change, verdict, _help(quantity, summary))
+
+
+def _help(quantity: Quantity, summary: Summary) -> str:
+    """What the number is, and how far the step times behind it are to be trusted."""
+    return f"{quantity.definition} Error of the step times behind it: {summary['step_time']['text']}."
 
 
 def _change(
