@@ -4,6 +4,7 @@ import streamlit as st
 from ui import files
 from ui.asked import Asked
 from ui.knobs import knobs, reset
+from ui.live_plot import preload
 
 from sim.errors import ScenarioError
 from sim.keys import EDITS, MIX, PRESET, from_query, unpack
@@ -19,12 +20,23 @@ CARRIED = (EDITS, PIN)  # no widgets for the eye: they hold what a link carries 
 
 def frame() -> Asked:
     """Draw the sidebar and read it."""
-    name = _preset_chooser()
-    is_saturated = _load_switch() == SATURATED
-    for key in CARRIED:
-        with st.container(key=f"carried_{key}"):
+    shown, carried = st.container(), st.container(key="carried")
+    with carried:
+        preload()
+        for key in CARRIED:
             st.text_input(key, key=key, bind="query-params", label_visibility="collapsed")
-    _mix(preset(name))
+    with shown:
+        name = _preset_chooser()
+        is_saturated = _load_switch() == SATURATED
+        has_mix = len(preset(name).workload.types) > 1
+    with shown if has_mix else carried:
+        _mix(preset(name))
+    with shown:
+        return _read(name, is_saturated)
+
+
+def _read(name: str, is_saturated: bool) -> Asked:
+    """Draw the knobs and files below, and read them."""
     base, refusal = _base(name)
     texts, note = knobs(base)
     scenario: Scenario | None = None
@@ -83,17 +95,15 @@ def _load_switch() -> str:
 
 
 def _mix(scenario: Scenario) -> None:
-    """Shares of the task types; for the eye only where there are several."""
-    shares = ",".join(f"{task.name}:{task.share:g}" for task in scenario.workload.types)
-    with st.container(key="mix_shown" if len(scenario.workload.types) > 1 else "carried_mix"):
-        st.text_input(
-            "Mix (type:share, …)",
-            key=MIX,
-            placeholder=shares,
-            bind="query-params",
-            help="Shares of the preset's task types; leave one out to drop it. More of the long type: heavier tail, "
-            "more KV memory held. Their lengths are edited in the preset's file.",
-        )
+    """Shares of the task types."""
+    st.text_input(
+        "Mix (type:share, …)",
+        key=MIX,
+        placeholder=",".join(f"{task.name}:{task.share:g}" for task in scenario.workload.types),
+        bind="query-params",
+        help="Shares of the preset's task types; leave one out to drop it. More of the long type: heavier tail, "
+        "more KV memory held. Their lengths are edited in the preset's file.",
+    )
 
 
 def _base(name: str) -> tuple[Scenario, str]:

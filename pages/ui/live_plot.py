@@ -65,8 +65,7 @@ _preload = st.components.v2.component(
 
 def preload() -> None:
     """Let the browser fetch plotly.js while the first run is still being computed."""
-    with st.container(key="preload"):
-        _preload(key="preload_plotly", data={"lib": PLOTLY_URL})
+    _preload(key="preload_plotly", data={"lib": PLOTLY_URL})
 
 
 def live_plot(figure: go.Figure, key: str, alt: str) -> None:

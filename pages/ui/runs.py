@@ -3,19 +3,18 @@
 import streamlit as st
 from ui.asked import Asked
 
-from sim.engine import is_compiled, warm_up
+from sim.engine import warm_up
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.view.run_view import RunView, run_view
 from sim.workload import Trace
 
-COMPILING = "Compiling the simulation kernels: only on the very first start, about 20 seconds …"
-LOADING = "Loading the simulation kernels from the cache …"
+PREPARING = "Preparing the simulation: on the very first start its kernels are compiled, which takes half a minute …"
 
 
 def ready() -> None:
     """Wait until the kernels are compiled; says what it waits for."""
-    with st.spinner(LOADING if is_compiled() else COMPILING):
+    with st.spinner(PREPARING):
         _kernels()
 
 

@@ -37,8 +37,7 @@ _CSS = """
 [class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
 [class*="st-key-cardhead_"] button p {font-size: .8rem;}
 .live-plot {width: 100%; height: clamp(252px, calc((100vh - 21.9rem) / 2), 460px);}
-[class*="st-key-carried_"], .st-key-preload {display: none;}
-[data-testid="stLayoutWrapper"]:has(> :is([class*="st-key-carried_"], .st-key-preload)) {display: none;}
+.st-key-carried {display: none;}
 [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}

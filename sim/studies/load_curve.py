@@ -16,10 +16,10 @@ from sim.workload import Trace
 
 Floats = NDArray[np.float64]
 
-SHARES_OF_CAPACITY = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.87, 0.93, 0.97, 1.0, 1.05, 1.15, 1.3)
+SHARES_OF_CAPACITY = (0.1, 0.3, 0.5, 0.65, 0.78, 0.88, 0.95, 1.0, 1.07, 1.2, 1.35)
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 2048)
 FULL_USERS = 256
-MAX_REQUESTS, FEWEST_REQUESTS = 6_000, 1_500  # a point; P99 is steady by then
+MAX_REQUESTS, FEWEST_REQUESTS = 5_000, 1_500  # a point; P99 is steady by then
 
 
 class LoadPoint(NamedTuple):

@@ -16,7 +16,7 @@ from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis, short_number, short_percent
 
-VISIBLE = 5e-4  # a ledger row below this share at every moment is not drawn
+VISIBLE = 2e-3  # a ledger row below this share at every moment is not drawn
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}

@@ -75,7 +75,8 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         return False  # lengths come from the file
     if parent in UNIONS and field != "kind":
         return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
-    if knob.system is not None and knob.system != _text_at("scheduler.system", base, texts):
+    is_static = _text_at("scheduler.system", base, texts) == "static"
+    if knob.batching is not None and is_static != (knob.batching == "request"):
         return False
     if field == "step_ms":
         return _text_at("cost.source", base, texts) == "constant"

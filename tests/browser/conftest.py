@@ -29,7 +29,7 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
-def start_server(log: Path) -> tuple[subprocess.Popen[bytes], str]:
+def start_server(log: Path, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
     """Start the dashboard on a free port; returns it with its address as soon as it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -37,7 +37,7 @@ def start_server(log: Path) -> tuple[subprocess.Popen[bytes], str]:
     command = [sys.executable, "-m", "streamlit", "run", "app.py"]
     options = [f"--server.port={port}", "--server.address=127.0.0.1"]
     with log.open("w") as out:
-        process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=out, stderr=out)
+        process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=out, stderr=out, env=os.environ | environment)
     url = f"http://127.0.0.1:{port}"
     for _ in range(600):
         assert process.poll() is None, f"the server died: {log.read_text()}"
@@ -103,6 +103,7 @@ def settled(page: Any) -> Callable[..., None]:
     """Waits until the script has run, nothing on the page is stale and all charts are drawn."""
 
     def wait(charts: int = CHARTS) -> None:
+        page.wait_for_selector("h1", timeout=120_000)  # before the first run the script does not run either
         page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
         page.wait_for_function(
             "n => document.querySelectorAll('.js-plotly-plot .main-svg').length >= n"

@@ -4,10 +4,13 @@ Run it on an otherwise idle machine: `python tests/browser/timing.py`. Each repa
 slider to the moment when the tiles and the run's three curves have all been drawn anew.
 """
 
+import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +50,39 @@ POINTS = (
 
 def main() -> None:
     """Print all times."""
-    import shutil
-
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        began = time.perf_counter()
-        process, url = start_server(Path(folder) / "log")
-        print(f"server answers after                {time.perf_counter() - began:6.2f} s")
         browser = next(filter(None, map(shutil.which, BROWSERS)))
         context = playwright.chromium.launch_persistent_context(
             folder, executable_path=browser, headless=True, args=FLAGS, viewport={"width": 1440, "height": 900}
         )
-        try:
-            page = context.new_page()
-            page.goto(url)
-            wait_for_charts(page)
-            print(f"first picture after                 {time.perf_counter() - began:6.2f} s")
+        page = context.new_page()
+        print("very first start, nothing compiled")
+        with first_picture(page, Path(folder) / "cold.log", NUMBA_CACHE_DIR=folder):
+            pass
+        print("start with compiled kernels")
+        with first_picture(page, Path(folder) / "warm.log", NUMBA_CACHE_DIR=folder) as url:
             for name, (address, knob) in CASES.items():
                 measure(page, url + "/" + address, knob, name)
-        finally:
-            context.close()
-            process.terminate()
-            process.wait(15)
+        context.close()
+
+
+@contextmanager
+def first_picture(page: Any, log: Path, **environment: str) -> Iterator[str]:
+    """Start a server, open it, print how long both take; yields its address."""
+    began = time.perf_counter()
+    process, url = start_server(log, **environment)
+    print(f"  server answers                    {time.perf_counter() - began:6.2f} s")
+    page.goto(url)
+    page.wait_for_selector('[data-testid="stSpinner"], [data-testid="stMetric"]', timeout=120_000)
+    spinner = page.get_by_test_id("stSpinner")
+    said = spinner.first.inner_text().strip() if spinner.count() else "nothing"
+    wait_for_charts(page)
+    print(f"  first picture, all four charts    {time.perf_counter() - began:6.2f} s; meanwhile the page said: {said}")
+    try:
+        yield url
+    finally:
+        process.terminate()
+        process.wait(15)
 
 
 def wait_for_charts(page: Any) -> None:

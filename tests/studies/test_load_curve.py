@@ -44,8 +44,8 @@ def test_a_point_is_the_run_at_that_load(chat):
 
 
 def test_light_points_have_fewer_requests_but_the_same_ones(chat):
-    longer = with_values(chat, {"workload.num_requests": 6_000})
-    assert point(without_load(longer), 1.0, full_load=3.0) == point(without_load(chat), 1.0, full_load=1.0)
+    longer = with_values(chat, {"workload.num_requests": 5_000})
+    assert point(without_load(longer), 1.0, full_load=2.5) == point(without_load(chat), 1.0, full_load=1.0)
 
 
 def test_in_a_closed_loop_load_is_the_number_of_users():
