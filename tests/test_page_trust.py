@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from sim.commands.summary_text import heading
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.validation import shipped
@@ -128,3 +129,4 @@ def test_every_tile_says_how_far_its_number_may_be_off(band: str) -> None:
     assert band in view.cost_band.text
     assert all(view.cost_band.text in tile.help for tile in tiles(view.summary))
     assert view.summary["step_time"]["text"] == view.cost_band.text  # what `longtail run --json` writes
+    assert view.cost_band.text in heading(view.summary)  # what it prints

@@ -28,7 +28,7 @@ def as_text(summary: Summary) -> str:
 
 
 def heading(summary: Summary) -> str:
-    """What was run and what came out, in three lines."""
+    """What was run and what came out, in four lines."""
     scenario, requests, figures = summary["scenario"], summary["requests"], summary["metrics"]
     counts = ", ".join(f"{count:,} {status}" for status, count in requests.items() if count and status != "total")
     return "\n".join(
@@ -37,6 +37,7 @@ def heading(summary: Summary) -> str:
             f"{requests['total']:,} requests: {counts}; {figures['preemptions']:,} preemptions",
             f"{number(figures['output_tokens_per_s'], 1)} output tokens/s, "
             f"{number(figures['requests_per_s'], 3)} requests/s over {number(figures['duration_s'], 1)} s",
+            f"error of the step times behind these figures: {summary['step_time']['text']}",
         ]
     )
 
