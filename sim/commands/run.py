@@ -78,7 +78,8 @@ def write(result: Result, arguments: argparse.Namespace) -> None:
     say(text if arguments.json == "-" else as_text(summary))
     if arguments.json not in (None, "-"):
         Path(arguments.json).write_text(text + "\n", encoding="utf-8")
+    trust = summary["step_time"]["text"]  # a table travels without its summary, so every row says it
     if arguments.requests:
-        result.requests.to_csv(arguments.requests)
+        result.requests.assign(step_time=trust).to_csv(arguments.requests)
     if arguments.steps and result.steps is not None:
-        result.steps.to_csv(arguments.steps)
+        result.steps.assign(step_time=trust).to_csv(arguments.steps)

@@ -62,6 +62,15 @@ def test_steps_table_schedules_all_tokens(scenario: str, tmp_path: Path) -> None
     assert sum(int(row["scheduled_tokens"]) for row in rows) == counters["scheduled_tokens"]
 
 
+def test_every_row_of_a_table_says_how_far_off_its_times_may_be(scenario: str, tmp_path: Path) -> None:
+    requests, steps = tmp_path / "requests.csv", tmp_path / "steps.csv"
+    assert main(["run", scenario, *SMALL, "--requests", str(requests), "--steps", str(steps)]) == 0
+    for table in (requests, steps):
+        said = {row["step_time"] for row in csv.DictReader(table.open(encoding="utf-8"))}
+        assert len(said) == 1
+        assert said.pop().startswith("±10 %")
+
+
 def test_trace_is_replayed_request_by_request(
     scenario: str, trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
