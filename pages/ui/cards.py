@@ -61,6 +61,10 @@ def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
         jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
     is_complete = all(job.is_done for job in jobs)  # before the points are read: none may come between
     points = [list(job.points) for job in jobs]
+    num_points = sum(map(len, points))
+    for drawn, run in zip(points, (current, pinned), strict=False):
+        if run is not None and run.operating is not None:
+            drawn.append(run.operating)  # the run itself is a point of its curve
     per_token = current.distributions["TPOT"]
     with card("load", "Against load"):
         if problem := next((job.problem for job in jobs if job.problem), ""):
@@ -77,7 +81,7 @@ def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
         )
         live_plot(figure, "plot_load", alt.load(points[0]))
     if not is_complete:
-        _draw_again_when_more_has_come(jobs, sum(map(len, points)))
+        _draw_again_when_more_has_come(jobs, num_points)
 
 
 def _draw_again_when_more_has_come(jobs: list[Job], num_drawn: int) -> None:

@@ -16,10 +16,11 @@ from sim.workload import Trace
 
 Floats = NDArray[np.float64]
 
-SHARES_OF_CAPACITY = (0.1, 0.3, 0.5, 0.65, 0.78, 0.88, 0.95, 1.0, 1.07, 1.2, 1.35)
+SHARES_OF_CAPACITY = (0.1, 0.35, 0.6, 0.75, 0.87, 0.95, 1.02, 1.15, 1.35)
+FULL_SHARE = 0.6  # of capacity; from here on a point has all requests, as rare queues shape its P99
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 2048)
 FULL_USERS = 256
-MAX_REQUESTS, FEWEST_REQUESTS = 5_000, 1_500  # a point; P99 is steady by then
+MAX_REQUESTS, FEWEST_REQUESTS = 10_000, 1_500  # a point
 
 
 class LoadPoint(NamedTuple):
@@ -76,7 +77,9 @@ def mean_rate_rps(trace: Trace) -> float:
 
 def full_load(scenario: Scenario, every_load: Sequence[float]) -> float:
     """From which load on a point has all requests."""
-    return float(FULL_USERS) if is_closed(scenario) else max(every_load, default=1.0)
+    if is_closed(scenario):
+        return float(FULL_USERS)
+    return max(every_load, default=1.0) * FULL_SHARE / SHARES_OF_CAPACITY[-1]
 
 
 def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scenario:

@@ -158,7 +158,7 @@ def test_load_curve_fills_in_and_says_so_while_incomplete(server, page, settled)
         timeout=60_000,
     )
     names = plot(page, "load", "p._fullData.map(t => [t.name, t.x.length])")
-    assert ["current", 11] in names
+    assert ["current", 10] in names
     assert ["this run", 1] in names
 
 
