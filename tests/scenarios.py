@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
 from sim.engine.rules import with_release
-from sim.vllm_releases import GROUPS, NEWEST
+from sim.vllm_releases import GROUPS, NEWEST, PriorityPolicy
 
 # Requests of equal priority and arrival can preempt each other for ever in mid-prompt (priority policy without the
 # full-prompt check). That is vLLM's rule, so it is compared like everything else, but not to its end.
@@ -51,7 +51,7 @@ def vllm_scenarios(draw: Any, max_requests: int = 12) -> Scenario:
     release = draw(st.one_of(st.just(NEWEST), st.sampled_from([release for _, release in GROUPS])))
     rules = Rules(
         batching=Batching.ITERATION,
-        order=draw(st.sampled_from(Order)),
+        order=draw(st.sampled_from(Order)) if release.priority == PriorityPolicy.RELIABLE else Order.FCFS,
         reserve=Reserve.CHUNK,
         hold=0,
         batch_delivery=0,

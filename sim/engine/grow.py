@@ -158,6 +158,7 @@ def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, co
 def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Visit every member in running order, preempting where blocks are short; the tokens left of the budget."""
     left = rules.max_num_batched_tokens
+    filling = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0  # phase of blocks now full
     s = count[RUN_HEAD]
     while s >= 0:
         if members.live[s, ENDING]:
@@ -193,7 +194,8 @@ def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache,
         members.live[s, CHUNK] = tokens
         count[DECODING_KV] += is_decoding
         take(tokens, needed, members.live[s, STRAGGLER], False, rules.block_size, count)
-        if rules.prefix_caching:
+        fills = needed > 0 or members.live[s, PHASE] == filling
+        if rules.prefix_caching and (fills or not is_decoding):
             known = members.live[s, BASE] + count[APPLIED_CALL] + 1 if is_decoding else members.live[s, KNOWN]
             fill_blocks(
                 s,
