@@ -14,6 +14,8 @@ from pathlib import Path
 import numba
 import numpy as np
 
+os.environ.setdefault("NUMBA_OPT", "2")  # LLVM's level 3 compiles a fifth longer, for kernels that run no faster
+
 # The only jit options in the project. `_nrt` switches off Numba's reference counts: kernels allocate nothing, and two
 # atomic operations for every array of every call made the loop three times slower.
 ENTRY = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
