@@ -98,6 +98,14 @@ def page(context: Any) -> Iterator[Any]:
     page.close()
 
 
+# Elements fade in, and our style sheet (ui/style.py) takes hold, a moment after the script has ended.
+FADED_IN = """
+() => !document.getAnimations().some(a => a instanceof CSSTransition && a.playState === 'running')
+  && [...document.querySelectorAll('[data-testid="stCaptionContainer"] p')]
+    .every(e => getComputedStyle(e).opacity === '0.82')
+"""
+
+
 @pytest.fixture
 def settled(page: Any) -> Callable[..., None]:
     """Waits until the script has run, nothing on the page is stale and all charts are drawn."""
@@ -111,6 +119,7 @@ def settled(page: Any) -> Callable[..., None]:
             arg=charts * SVGS_OF_A_CHART,
             timeout=120_000,
         )
+        page.wait_for_function(FADED_IN, timeout=120_000)
 
     return wait
 
