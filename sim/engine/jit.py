@@ -24,9 +24,9 @@ JIT = {**ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def sources_hash() -> str:
-    """Hash of all engine sources and of the versions that shape the machine code."""
+    """Hash of all engine sources, subpackages included, and of the versions that shape the machine code."""
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__}".encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
