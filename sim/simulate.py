@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sim.engine.inputs import Requests
     from sim.result import Result
     from sim.scenario import Scenario
-    from sim.workload import Trace
+    from sim.workload import RequestInfo, Trace
 
 
 def simulate(
@@ -41,15 +42,36 @@ def simulate(
         If the scenario cannot run, in one sentence that names field, value and limit.
     """
     # Imported here because numba, pydantic and pandas take most of a second, and `longtail --help` needs none.
+    from sim.deployment import resolve
+    from sim.workload import make_requests
+
+    longest = resolve(scenario).max_model_len
+    requests, info = make_requests(scenario, trace, max_model_len=longest, replication=replication)
+    return simulate_requests(scenario, requests, info, record_steps=record_steps, on_progress=on_progress)
+
+
+def simulate_requests(
+    scenario: "Scenario",
+    requests: "Requests",
+    info: "RequestInfo",
+    *,
+    record_steps: bool = False,
+    on_progress: Callable[[float], None] | None = None,
+) -> "Result":
+    """Run a scenario's server on requests that were made, and perhaps changed, before.
+
+    Parameters
+    ----------
+    requests, info
+        As `make_requests` returns them. The scenario's own workload is not drawn again.
+    """
     from sim.cost import step_time
     from sim.deployment import resolve
     from sim.engine import run
     from sim.engine.rules import rules_of
     from sim.result import Result
-    from sim.workload import make_requests
 
     resolved = resolve(scenario)
-    requests, info = make_requests(scenario, trace, max_model_len=resolved.max_model_len, replication=replication)
     outcome = run(
         rules_of(scenario, resolved),
         requests,

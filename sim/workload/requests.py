@@ -93,7 +93,7 @@ def make_requests(
         output_len=output_len,
         cap=cap,
         priority=_by_type([task.priority for task in demand.tasks], demand.type_id),
-        is_straggler=(output_len > np.quantile(output_len, scenario.tail_quantile)).astype(np.int64),
+        is_straggler=stragglers(output_len, scenario.tail_quantile),
         segment_start=segments.start,
         segment_content=segments.content,
         segment_len=segments.length,
@@ -108,6 +108,36 @@ def make_requests(
         prefix_group=prefix_group,
     )
     return requests, info
+
+
+def stragglers(output_len: Ints, tail_quantile: float) -> Ints:
+    """1 where an output is strictly longer than the tail quantile of all, (n,) int64."""
+    return (output_len > np.quantile(output_len, tail_quantile)).astype(np.int64)
+
+
+def with_outputs(
+    requests: Requests, info: RequestInfo, output_len: Ints, tail_quantile: float, *, is_known: bool = False
+) -> tuple[Requests, RequestInfo]:
+    """The same requests with other outputs, which are then their true lengths.
+
+    Parameters
+    ----------
+    requests, info
+        Left as they are.
+    output_len : (n,) int64
+        Tokens, at most `requests.cap`.
+    tail_quantile : float
+        Longer ones are stragglers.
+    is_known : bool
+        The scheduler expects exactly these lengths instead of the cap.
+    """
+    changed = requests._replace(
+        output_len=output_len,
+        cap=output_len if is_known else requests.cap,
+        is_straggler=stragglers(output_len, tail_quantile),
+    )
+    true_len = np.where(info.is_rejected, info.true_len, output_len)
+    return changed, info._replace(true_len=true_len, is_truncated=np.zeros_like(info.is_truncated))
 
 
 def _shared_texts(demand: Demand, numbers: RandomNumbers) -> tuple[Segments, Ints]:

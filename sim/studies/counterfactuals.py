@@ -1,0 +1,210 @@
+"""What unknown output lengths cost: the same requests in worlds where one of the reasons is taken away.
+
+Every world has the same requests, seed and total output tokens, at two operating points: as asked, and saturated,
+where all requests wait from the start. Below capacity throughput equals the offered load whatever one does, so it is
+compared saturated; latencies are compared as asked. Source: metrics.md, section 8.4.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from sim.deployment import resolve
+from sim.metrics import per_second, percentile, worth_showing
+from sim.result import Result
+from sim.scenario import Scenario, with_values
+from sim.simulate import simulate_requests
+from sim.slo import goodput_rps
+from sim.studies.length_changes import without_tail, without_variance
+from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.workload import Trace, make_requests, with_outputs
+
+MAX_REQUESTS = 10_000  # of one run
+CONFIDENCE = 0.95
+
+
+class World(Enum):
+    """What is taken away."""
+
+    AS_IS = "as it is"
+    NO_VARIANCE = "No variance"
+    BACKLOG = "Backlog never empties"
+    JOINING = "Joining at every iteration"
+    TAIL_CUT = "Tail cut"
+
+
+WORLDS = {
+    World.NO_VARIANCE: "every output is the mean of its type and known in advance: the whole price of length variance",
+    World.BACKLOG: "all requests wait from the start, so that no slot is ever without work",
+    World.JOINING: "requests join the running batch at every iteration, under the same batch limit",
+    World.TAIL_CUT: "outputs above the tail quantile are cut to it, and the others get the cut tokens in proportion",
+}
+
+
+class Point(Enum):
+    """Where a world is measured."""
+
+    AS_ASKED = "as asked"
+    SATURATED = "saturated"
+
+
+class Cell(NamedTuple):
+    """One run of the study."""
+
+    world: World
+    point: Point
+    replication: int
+
+
+class Measured(NamedTuple):
+    """What a run is compared by; NaN where undefined."""
+
+    output_tokens_per_s: float  # saturated: between 10 % and 90 % of the output
+    tpot_p99_s: float
+    ttft_p99_s: float
+    goodput_rps: float
+
+
+class Gain(NamedTuple):
+    """A change against the world as it is, with the interval of the replications."""
+
+    mean: float  # relative
+    low: float  # NaN with one replication only
+    high: float
+    replications: int
+
+
+def cells(scenario: Scenario, trace: Trace | None = None) -> list[Cell]:
+    """All runs of the study, replication by replication.
+
+    A trace is one row of requests, so it has one replication.
+    """
+    worlds = [world for world in World if is_possible(world, scenario)]
+    runs = range(1 if trace is not None else scenario.replications)
+    every = [Cell(world, point, i) for i, world, point in product(runs, worlds, Point)]
+    return [cell for cell in every if (cell.world, cell.point) != (World.BACKLOG, Point.SATURATED)]
+
+
+def is_possible(world: World, scenario: Scenario) -> bool:
+    """Whether a world differs from the one as it is: only a closed batch can be opened."""
+    return world is not World.JOINING or scenario.scheduler.system == "static"
+
+
+def measure(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Measured | None:
+    """Run one cell.
+
+    Returns
+    -------
+    Measured or None
+        None where the world cannot be: the tail has no room among the others.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario cannot run.
+    """
+    result = run_world(scenario, cell, trace)
+    if result is None:
+        return None
+    return measured(result, is_saturated=_is_saturated(cell), is_batch_delivery=is_batch_delivery(scenario))
+
+
+def run_world(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Result | None:
+    """The run behind a cell."""
+    server = saturated(scenario) if _is_saturated(cell) else scenario
+    server = with_values(server, {"workload.num_requests": min(server.workload.num_requests, MAX_REQUESTS)})
+    if cell.world is World.JOINING:
+        seats = resolve(scenario).max_num_seqs
+        server = with_values(server, {"scheduler.system": "vllm_v1", "scheduler.max_num_seqs": seats})
+    longest = resolve(server).max_model_len
+    requests, info = make_requests(server, replayed(server, trace), max_model_len=longest, replication=cell.replication)
+    if cell.world is World.NO_VARIANCE:
+        equal = without_variance(requests.output_len, requests.cap, info.type_id)
+        requests, info = with_outputs(requests, info, equal, scenario.tail_quantile, is_known=True)
+    elif cell.world is World.TAIL_CUT:
+        cut = without_tail(requests.output_len, requests.cap, scenario.tail_quantile)
+        if cut is None:
+            return None
+        requests, info = with_outputs(requests, info, cut, scenario.tail_quantile)
+    return simulate_requests(server, requests, info)
+
+
+def _is_saturated(cell: Cell) -> bool:
+    return cell.point is Point.SATURATED or cell.world is World.BACKLOG
+
+
+def is_batch_delivery(scenario: Scenario) -> bool:
+    """Whether TPOT means nothing in the world as it is, so that E2E per token stands for it in every world."""
+    scheduler = scenario.scheduler
+    return scheduler.system == "static" and scheduler.hold and scheduler.delivery == "batch"
+
+
+def measured(result: Result, *, is_saturated: bool, is_batch_delivery: bool = False) -> Measured:
+    """What a run is compared by. Saturated, the wait for the first token measures the run's length only.
+
+    Parameters
+    ----------
+    result : Result
+    is_saturated : bool
+        All requests waited from the start.
+    is_batch_delivery : bool
+        Compare E2E per token instead of TPOT.
+    """
+    duration_s = result.run.duration_s
+    tokens_per_s = plateau_tokens_per_s(result) if is_saturated else per_second(result.delivered_tokens, duration_s)
+    return Measured(
+        tokens_per_s,
+        _p99(result.norm_latency_s if is_batch_delivery else result.tpot_s),
+        np.nan if is_saturated else _p99(result.ttft_s),
+        np.nan if is_saturated or result.limits.is_empty else goodput_rps(result.attainment.good, duration_s),
+    )
+
+
+def _p99(values: np.ndarray) -> float:
+    found = percentile(values, 0.99)
+    return found.value if worth_showing(0.99, found.m) else np.nan
+
+
+def gain(found: Mapping[Cell, Measured | None], world: World, point: Point, metric: str) -> Gain | None:
+    """How far a metric moves when something is taken away, over the replications that are there.
+
+    Both worlds of a pair have the same random numbers, so the interval is that of paired differences.
+
+    Parameters
+    ----------
+    found : mapping
+        What `measure` returned for the cells run so far.
+    metric : str
+        Field of `Measured`.
+
+    Returns
+    -------
+    Gain or None
+        None where nothing can be compared.
+    """
+    ratios = []
+    for cell, now in found.items():
+        before = found.get(cell._replace(world=World.AS_IS, point=point))
+        if (cell.world, cell.point) == (world, point) and now is not None and before is not None:
+            value, base = getattr(now, metric), getattr(before, metric)
+            if np.isfinite(value) and base > 0:
+                ratios.append(value / base)
+    return gain_of(ratios) if ratios else None
+
+
+def gain_of(ratios: Sequence[float]) -> Gain:
+    """Geometric mean of ratios, one a replication, as a change, with Student's interval of their logarithms.
+
+    In logarithms no interval reaches below -100 %. A ratio under a thousandth counts as a thousandth.
+    """
+    logs = np.log(np.maximum(np.asarray(ratios, np.float64), 1e-3))
+    mean, count = float(logs.mean()), len(logs)
+    half = np.nan
+    if count > 1:
+        half = float(stdtrit(count - 1, (1 + CONFIDENCE) / 2) * logs.std(ddof=1) / np.sqrt(count))
+    change, low, high = (float(np.expm1(value)) for value in (mean, mean - half, mean + half))
+    return Gain(change, low, high, count)

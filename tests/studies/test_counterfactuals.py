@@ -1,0 +1,139 @@
+"""Counterfactual worlds: two requests by hand, same tokens everywhere, intervals by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.counterfactuals import (
+    Cell,
+    Measured,
+    Point,
+    World,
+    cells,
+    gain,
+    gain_of,
+    is_possible,
+    measure,
+    run_world,
+)
+from sim.workload import read_trace
+
+TOGETHER = "arrival_s,prompt_tokens,output_tokens\n0,1,10\n0,1,30\n"
+APART = "arrival_s,prompt_tokens,output_tokens\n0,1,10\n10,1,30\n"
+
+
+@pytest.fixture
+def pair():
+    """Static batching of whatever is there, every iteration 10 ms, any trace."""
+    values = {
+        "workload.arrivals": {"kind": "trace", "speed": 1.0},
+        "workload.types": [{"name": "a", "prompt": {"kind": "constant", "tokens": 1}}],
+        "scheduler.system": "static",
+        "cost.source": "constant",
+        "cost.step_ms": 10.0,
+    }
+    return with_values(preset("textbook-straggler"), values)
+
+
+@pytest.fixture
+def tight():
+    return with_values(preset("memory-pressure"), {"workload.num_requests": 400, "replications": 2})
+
+
+def as_asked(scenario, world, text):
+    return measure(scenario, Cell(world, Point.AS_ASKED, 0), read_trace(text.encode(), "pair.csv"))
+
+
+def test_without_variance_a_batch_ends_with_its_mean(pair):
+    # 40 tokens: in 30 iterations of 10 ms, or twice 20 in 20 iterations.
+    assert as_asked(pair, World.AS_IS, TOGETHER).output_tokens_per_s == pytest.approx(40 / 0.3)
+    assert as_asked(pair, World.NO_VARIANCE, TOGETHER).output_tokens_per_s == pytest.approx(40 / 0.2)
+
+
+def test_a_backlog_that_never_empties_leaves_no_time_idle(pair):
+    # As asked the first answer is out at 0.1 s and the second runs from 10 s to 10.3 s. Together, 4 of the 40 tokens
+    # are out after 2 iterations and 36 after 26: ten with two tokens each, then one each.
+    assert as_asked(pair, World.AS_IS, APART).output_tokens_per_s == pytest.approx(40 / 10.3)
+    found = as_asked(pair, World.BACKLOG, APART).output_tokens_per_s
+    assert found == pytest.approx(32 / 0.24, rel=0.02)  # a bin of the run is 2 % wide
+
+
+def test_joining_lets_the_second_start_while_the_first_runs(pair):
+    one_seat_late = "arrival_s,prompt_tokens,output_tokens\n0,1,30\n0.055,1,10\n"
+    # A closed batch: 0.3 s, then 0.1 s. Joined after the sixth iteration, at 0.06 s, it is done within the first's.
+    assert as_asked(pair, World.AS_IS, one_seat_late).output_tokens_per_s == pytest.approx(40 / 0.4)
+    assert as_asked(pair, World.JOINING, one_seat_late).output_tokens_per_s == pytest.approx(40 / 0.3)
+
+
+def test_a_tail_without_room_among_the_others_is_no_world(pair):
+    trace = read_trace(("arrival_s,prompt_tokens,output_tokens\n" + "0,1,100\n" * 31 + "0,1,2000\n").encode(), "t.csv")
+    assert measure(pair, Cell(World.TAIL_CUT, Point.AS_ASKED, 0), trace) is None
+
+
+@pytest.mark.parametrize("point", list(Point))
+def test_every_world_has_the_same_requests_and_tokens(tight, point):
+    runs = [run_world(tight, Cell(world, point, 1)) for world in World if is_possible(world, tight)]
+    base = runs[0]
+    for run in runs[1:]:
+        assert run.inputs.output_len.sum() == base.inputs.output_len.sum() == run.delivered_tokens
+        np.testing.assert_array_equal(run.inputs.prompt_len, base.inputs.prompt_len)
+    assert runs[1].inputs.output_len.max() - runs[1].inputs.output_len.min() <= 1
+    assert runs[-1].inputs.output_len.max() <= np.quantile(base.inputs.output_len, 0.95)
+
+
+def test_only_without_variance_the_scheduler_expects_the_truth(tight):
+    known, unknown = (
+        run_world(tight, Cell(world, Point.SATURATED, 0)).inputs for world in (World.NO_VARIANCE, World.TAIL_CUT)
+    )
+    np.testing.assert_array_equal(known.cap, known.output_len)
+    assert (unknown.cap > unknown.output_len).all()
+
+
+def test_another_replication_has_other_requests(tight):
+    first, second = (run_world(tight, Cell(World.AS_IS, Point.AS_ASKED, i)).inputs for i in range(2))
+    assert (first.output_len != second.output_len).any()
+
+
+def test_cells_by_replication_and_without_what_cannot_differ(tight):
+    found = cells(tight)
+    assert len(found) == len(set(found)) == 2 * (4 * 2 - 1)
+    assert {cell.replication for cell in found[:7]} == {0}
+    assert World.JOINING not in {cell.world for cell in found}
+    assert World.JOINING in {cell.world for cell in cells(preset("textbook-straggler"))}
+    assert {cell.replication for cell in cells(tight, read_trace(APART.encode(), "pair.csv"))} == {0}
+
+
+def test_interval_is_students_of_the_logarithms():
+    # ratios e^0.1 and e^0.3: mean log 0.2, standard error 0.1, and t(1) at 97.5 % is 12.7062
+    found = gain_of([math.exp(0.1), math.exp(0.3)])
+    assert found.mean == pytest.approx(math.exp(0.2) - 1)
+    assert found.low == pytest.approx(math.exp(0.2 - 1.27062) - 1, rel=1e-5)
+    assert found.high == pytest.approx(math.exp(0.2 + 1.27062) - 1, rel=1e-5)
+    assert found.replications == 2
+
+
+def test_one_replication_has_no_interval():
+    found = gain_of([1.5])
+    assert found.mean == pytest.approx(0.5)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+def test_gains_pair_replications_and_leave_out_what_is_missing():
+    def row(tokens):
+        return Measured(tokens, math.nan, 1.0, 0.0)
+
+    found = {
+        Cell(World.AS_IS, Point.SATURATED, 0): row(100.0),
+        Cell(World.AS_IS, Point.SATURATED, 1): row(200.0),
+        Cell(World.TAIL_CUT, Point.SATURATED, 0): row(110.0),
+        Cell(World.NO_VARIANCE, Point.SATURATED, 0): None,
+    }
+    assert gain(found, World.TAIL_CUT, Point.SATURATED, "output_tokens_per_s").mean == pytest.approx(0.1)
+    assert gain(found, World.TAIL_CUT, Point.SATURATED, "output_tokens_per_s").replications == 1
+    assert gain(found, World.TAIL_CUT, Point.SATURATED, "tpot_p99_s") is None
+    assert gain(found, World.TAIL_CUT, Point.SATURATED, "goodput_rps") is None  # from nothing
+    assert gain(found, World.NO_VARIANCE, Point.SATURATED, "output_tokens_per_s") is None
