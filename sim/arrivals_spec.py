@@ -33,6 +33,17 @@ class Deterministic(Part):
     rate_rps: Number = Field(gt=0, le=MAX_RATE_RPS, description="Requests a second.")
 
 
+class Diurnal(Part):
+    """Independent users, more of them by day than by night: the rate swings like a sine, lowest at the start."""
+
+    kind: Literal["diurnal"] = "diurnal"
+    rate_rps: Number = Field(gt=0, le=MAX_RATE_RPS, description="Requests a second, on average over a period.")
+    swing: Number = Field(
+        ge=0, le=1, description="How far the rate swings: from rate x (1 - swing) to rate x (1 + swing)."
+    )
+    period_s: Number = Field(gt=0, le=1e7, description="From one trough to the next; a day has 86,400 s.")
+
+
 class AllAtOnce(Part):
     """Every request is there at the start: the server is saturated."""
 
@@ -58,9 +69,10 @@ class ClosedLoop(Part):
 
 
 Arrivals = Annotated[
-    Poisson | GammaGaps | Deterministic | AllAtOnce | TraceArrivals | ClosedLoop, Field(discriminator="kind")
+    Poisson | GammaGaps | Deterministic | Diurnal | AllAtOnce | TraceArrivals | ClosedLoop,
+    Field(discriminator="kind"),
 ]
 ARRIVAL_KINDS: dict[str, type[Part]] = {
     part.model_fields["kind"].default: part
-    for part in (Poisson, GammaGaps, Deterministic, AllAtOnce, TraceArrivals, ClosedLoop)
+    for part in (Poisson, GammaGaps, Deterministic, Diurnal, AllAtOnce, TraceArrivals, ClosedLoop)
 }

@@ -23,6 +23,8 @@ KEYS: dict[str, str] = {
     "arr": "workload.arrivals.kind",
     "rate": "workload.arrivals.rate_rps",
     "burst": "workload.arrivals.burstiness",
+    "swing": "workload.arrivals.swing",
+    "period": "workload.arrivals.period_s",
     "speed": "workload.arrivals.speed",
     "conc": "workload.arrivals.concurrency",
     "think": "workload.arrivals.think_time_s",

@@ -68,6 +68,12 @@ def arrivals() -> st.SearchStrategy[dict[str, Any]]:
         st.builds(lambda r: {"kind": "poisson", "rate_rps": r}, rate),
         st.builds(lambda r, b: {"kind": "gamma", "rate_rps": r, "burstiness": b}, rate, st.floats(0.01, 1000)),
         st.builds(lambda r: {"kind": "deterministic", "rate_rps": r}, rate),
+        st.builds(
+            lambda r, s, p: {"kind": "diurnal", "rate_rps": r, "swing": s, "period_s": p},
+            rate,
+            st.floats(0, 1),
+            st.floats(1, 1e5),
+        ),
         st.just({"kind": "all_at_once"}),
         st.builds(lambda s: {"kind": "trace", "speed": s}, st.floats(0.001, 1000)),
         st.builds(

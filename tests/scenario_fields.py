@@ -26,6 +26,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "poisson": {"rate_rps": 1},
     "gamma gaps": {"rate_rps": 1, "burstiness": 1},
     "deterministic": {"rate_rps": 1},
+    "diurnal": {"rate_rps": 1, "swing": 0.5, "period_s": 100},
     "all_at_once": {},
     "trace": {},
     "closed_loop": {"concurrency": 1},

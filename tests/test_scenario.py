@@ -57,8 +57,8 @@ def test_a_scenario_cannot_be_changed() -> None:
         ),
         (
             '{"version": 1, "workload": {"arrivals": {"kind": "often"}}}',
-            "workload.arrivals.kind is 'often'; allowed are poisson, gamma, deterministic, all_at_once, trace, "
-            "closed_loop",
+            "workload.arrivals.kind is 'often'; allowed are poisson, gamma, deterministic, diurnal, all_at_once, "
+            "trace, closed_loop",
         ),
         ('{"version": 1, "slo": 3}', "slo is 3; an object with named fields is needed"),
     ],

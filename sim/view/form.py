@@ -27,7 +27,7 @@ FIELDS = {  # of each kind that may stand at a path
     for part in get_args(get_args(union)[0])
 }
 ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
-ELSEWHERE |= {"speed": "1", "alpha": "1.5"}
+ELSEWHERE |= {"speed": "1", "alpha": "1.5", "swing": "0.8", "period_s": "1000"}
 NO_DATASET = "azure_2023_conv"
 
 

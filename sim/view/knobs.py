@@ -81,15 +81,21 @@ def length_knobs(part: Literal["prompt", "output"], word: str, effect: str) -> t
 TRAFFIC = (
     Knob("workload.arrivals.kind", "Arrivals",
          "When requests come. poisson: independent users; gamma: in bursts or regular; deterministic: like a clock; "
-         "all_at_once: a full queue from the start, which shows the highest throughput; closed_loop: users who wait "
-         "for their answer; trace: as in an uploaded file.",
-         "choice", ("poisson", "gamma", "deterministic", "all_at_once", "closed_loop", "trace")),
+         "diurnal: more by day than by night; all_at_once: a full queue from the start, which shows the highest "
+         "throughput; closed_loop: users who wait for their answer; trace: as in an uploaded file.",
+         "choice", ("poisson", "gamma", "deterministic", "diurnal", "all_at_once", "closed_loop", "trace")),
     Knob("workload.arrivals.rate_rps", "Rate (requests/s)",
          "More load lifts throughput until the server is full; beyond that the queue grows and TTFT rises without "
          "end. Lengths stay as they are: only the gaps shrink.", "steps", preferred(0.05, 2000)),
     Knob("workload.arrivals.burstiness", "Burstiness (gamma shape)",
          "1 is Poisson. Smaller comes in bursts: queues and TTFT p99 grow at the same rate. Larger is regular.",
          "steps", preferred(0.05, 100)),
+    Knob("workload.arrivals.swing", "Swing of the rate (share of the mean)",
+         "0.8: the rate runs from a fifth of its mean to nine fifths. More: the same requests, but the queue of the "
+         "peak decides TTFT p99 while half of the time the server has little to do.", "steps", even(0, 1, 0.1)),
+    Knob("workload.arrivals.period_s", "Period of the rate (s)",
+         "From trough to trough. Longer: the peak lasts longer, and a server that cannot keep up with it falls further "
+         "behind.", "steps", preferred(10, 100_000)),
     Knob("workload.arrivals.concurrency", "Concurrency (users)",
          "Each user has one request in flight. More users: more throughput and longer TPOT, until memory or "
          "max_num_seqs is full and TTFT grows instead.", "steps", powers_of_two(1, 4096)),

@@ -6,7 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from sim.arrivals_spec import AllAtOnce, Arrivals, ClosedLoop, Deterministic, GammaGaps, Poisson, TraceArrivals
+from sim.arrivals_spec import (
+    AllAtOnce,
+    Arrivals,
+    ClosedLoop,
+    Deterministic,
+    Diurnal,
+    GammaGaps,
+    Poisson,
+    TraceArrivals,
+)
 from sim.errors import ScenarioError
 from sim.workload.clock import rounded_to_ns
 from sim.workload.randomness import Purpose, RandomNumbers
@@ -14,6 +23,7 @@ from sim.workload.randomness import Purpose, RandomNumbers
 Floats = NDArray[np.float64]
 
 GRID = 2.0**38  # steps of a unit gap: whole numbers add up alike everywhere, and 3e7 unit gaps fit int64
+HALVINGS = 50  # of a period: a day to less than a nanosecond
 
 
 def arrival_times_s(arrivals: Arrivals, numbers: RandomNumbers, n: int) -> Floats:
@@ -41,8 +51,10 @@ def arrival_times_s(arrivals: Arrivals, numbers: RandomNumbers, n: int) -> Float
     """
     match arrivals:
         case Poisson() | GammaGaps() | Deterministic():
-            steps = np.rint(_unit_gaps(arrivals, numbers, n) * GRID).astype(np.int64)
-            return rounded_to_ns(np.cumsum(steps) / GRID / arrivals.rate_rps)
+            return rounded_to_ns(_unit_times(arrivals, numbers, n) / arrivals.rate_rps)
+        case Diurnal():
+            periods = _unit_times(arrivals, numbers, n) / (arrivals.rate_rps * arrivals.period_s)
+            return rounded_to_ns(_with_swing(periods, arrivals.swing) * arrivals.period_s)
         case AllAtOnce():
             return np.zeros(n)
         case ClosedLoop():
@@ -58,12 +70,31 @@ def num_users(arrivals: Arrivals) -> int:
     return arrivals.concurrency if isinstance(arrivals, ClosedLoop) else 0
 
 
-def _unit_gaps(arrivals: Poisson | GammaGaps | Deterministic, numbers: RandomNumbers, n: int) -> Floats:
+def _unit_times(arrivals: Poisson | GammaGaps | Deterministic | Diurnal, numbers: RandomNumbers, n: int) -> Floats:
+    """Arrival times at rate 1."""
+    return np.cumsum(np.rint(_unit_gaps(arrivals, numbers, n) * GRID).astype(np.int64)) / GRID
+
+
+def _with_swing(periods: Floats, swing: float) -> Floats:
+    """When a rate of 1 - swing cos(2 pi x) has brought as many arrivals as a rate of 1 by `periods`.
+
+    The integral of the rate, x - swing sin(2 pi x) / 2 pi, only rises, so it is inverted by halving.
+    """
+    whole = np.floor(periods)
+    low, high, wanted = np.zeros(len(periods)), np.ones(len(periods)), periods - whole
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_late = middle - swing * np.sin(2 * np.pi * middle) / (2 * np.pi) >= wanted
+        low, high = np.where(is_late, low, middle), np.where(is_late, middle, high)
+    return whole + (low + high) / 2
+
+
+def _unit_gaps(arrivals: Poisson | GammaGaps | Deterministic | Diurnal, numbers: RandomNumbers, n: int) -> Floats:
     """Gaps with mean 1."""
     if isinstance(arrivals, Deterministic):
         return np.ones(n)
     u = numbers.uniforms(Purpose.GAP, n)
-    if isinstance(arrivals, Poisson):
+    if isinstance(arrivals, Poisson | Diurnal):
         return -np.log1p(-u)
     gaps: Floats = gammaincinv(arrivals.burstiness, u) / arrivals.burstiness
     return gaps

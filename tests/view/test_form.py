@@ -31,7 +31,7 @@ def test_knobs_that_nobody_turned_give_the_preset(name):
     assert scenario_of(name, "", "", texts_of(base)) == base
 
 
-@pytest.mark.parametrize("kind", ["poisson", "gamma", "deterministic", "all_at_once", "closed_loop"])
+@pytest.mark.parametrize("kind", ["poisson", "gamma", "deterministic", "diurnal", "all_at_once", "closed_loop"])
 @pytest.mark.parametrize("name", ["chat", "closed-loop", "azure-chat"])
 def test_every_kind_of_arrivals_can_be_chosen_from_every_other(name, kind):
     texts = texts_of(base_scenario(name), arr=kind)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sim.arrivals_spec import AllAtOnce, ClosedLoop, Deterministic, GammaGaps, Poisson, TraceArrivals
+from sim.arrivals_spec import AllAtOnce, ClosedLoop, Deterministic, Diurnal, GammaGaps, Poisson, TraceArrivals
 from sim.errors import ScenarioError
 from sim.workload.arrivals import arrival_times_s, num_users
 from sim.workload.randomness import RandomNumbers
@@ -53,6 +53,28 @@ def test_gaps_follow_their_distribution(arrivals, theory):
 def test_burstiness_sets_the_cv_of_the_gaps():
     gaps = gaps_s(GammaGaps(rate_rps=5, burstiness=0.25))
     assert gaps.std() / gaps.mean() == pytest.approx(2.0, rel=0.03)  # 1 / sqrt(0.25); kurtosis makes 1 % usual
+
+
+def test_a_diurnal_rate_brings_what_its_integral_says():
+    """Up to x periods come x - swing sin(2 pi x) / 2 pi of a period's requests."""
+    arrivals = Diurnal(rate_rps=100, swing=0.8, period_s=1000)
+    times_s = arrival_times_s(arrivals, NUMBERS, 100_000)
+    for x, share in ((0.25, 0.25 - 0.8 / (2 * math.pi)), (0.5, 0.5), (0.75, 0.75 + 0.8 / (2 * math.pi))):
+        count = int((times_s < x * 1000).sum())
+        # A Poisson count: 4 standard deviations, once in 16,000 seeds.
+        assert abs(count - share * 100_000) < 4 * math.sqrt(share * 100_000)
+
+
+def test_without_swing_a_diurnal_rate_is_poisson():
+    flat = arrival_times_s(Diurnal(rate_rps=5, swing=0, period_s=60), NUMBERS, 2000)
+    assert flat == pytest.approx(arrival_times_s(Poisson(rate_rps=5), NUMBERS, 2000), abs=2e-9)
+
+
+def test_a_swing_moves_no_request_past_another_and_none_at_the_ends_of_a_period():
+    times_s = arrival_times_s(Diurnal(rate_rps=50, swing=1, period_s=20), NUMBERS, 5000)
+    assert (np.diff(times_s) >= 0).all()
+    flat = arrival_times_s(Poisson(rate_rps=50), NUMBERS, 5000)
+    assert np.array_equal(np.floor(times_s / 20), np.floor(flat / 20))
 
 
 def test_burstiness_of_one_is_poisson():
