@@ -11,6 +11,7 @@ from sim.arrivals_spec import ARRIVAL_KINDS
 from sim.errors import ScenarioError, closest, shown
 from sim.lengths_spec import LENGTH_KINDS
 from sim.part import Number, Part, Whole
+from sim.predictor_spec import Predictor
 from sim.system_spec import Cost, Deployment, Scheduler, Slo
 from sim.workload_spec import Workload
 
@@ -49,6 +50,7 @@ class Scenario(Part):
     about: About = About()
     deployment: Deployment = Deployment()
     workload: Workload = Workload()
+    predictor: Predictor = Predictor()
     scheduler: Scheduler = Scheduler()
     slo: Slo = Slo()
     cost: Cost = Cost()

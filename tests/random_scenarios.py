@@ -5,7 +5,7 @@ from typing import Any
 from annotated_types import Ge, Gt, Le, Lt
 from hypothesis import strategies as st
 
-from sim.catalog import dataset_names, gpu_names, model_names
+from sim.catalog import dataset_names, gpu_names, model_names, predictor_names
 from sim.scenario import Scenario
 from tests.scenario_fields import COEFFICIENTS, Place, placed, places
 
@@ -30,6 +30,8 @@ def values_of(place: Place) -> st.SearchStrategy[Any]:
     """Values that a field accepts."""
     if place.path in ("deployment.gpu", "deployment.model"):
         return st.sampled_from(gpu_names() if place.path.endswith("gpu") else model_names())
+    if place.path == "predictor.preset":
+        return st.sampled_from(("none", *predictor_names()))
     if place.choices:
         return st.sampled_from(place.choices)
     if place.field.annotation is str:

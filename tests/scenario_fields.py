@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 from sim.arrivals_spec import ARRIVAL_KINDS
 from sim.lengths_spec import LENGTH_KINDS
 from sim.part import MAX_TOKENS, Part
+from sim.predictor_spec import Predictor
 from sim.scenario import Scenario
 
 BOUNDS = (Ge, Gt, Le, Lt, MinLen, MaxLen)
@@ -105,7 +106,7 @@ def _of_part(part: type[Part], prefix: str, around: dict[str, Any]) -> Iterator[
                 yield from _of_part(inner_parts[0], f"{path}.", inside)
         elif path == "cost.source":  # one of its choices needs what was fitted
             yield Place(path, field, placed(around, "cost.coefficients", COEFFICIENTS))
-        elif name != "kind":  # the tag of a union: other tests
+        elif name != "kind" or part is Predictor:  # the tag of a union: other tests
             yield Place(path, field, around)
 
 

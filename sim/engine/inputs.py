@@ -33,6 +33,21 @@ class Requests(NamedTuple):
 SHARED_TEXT = 1_000_000_000  # first content id of shared texts; below it ids are row numbers
 
 
+class Predictions(NamedTuple):
+    """What the predictor says of each request; one row a request, never written by the engine.
+
+    Before `delay_s` has passed since its arrival a request is to be taken as if `point` were its cap.
+    """
+
+    delay_s: Floats  # (n,) seconds from arrival until the prediction is there
+    score: Floats  # (n,) smaller is thought shorter; in tokens but for kind `rank`, where only the order counts
+    point: Ints  # (n,) tokens, 1 to cap; the cap where the kind names no length
+    lower: Ints  # (n,) tokens: bounds of the interval or class, else the point
+    upper: Ints  # (n,) tokens, at most the cap
+    log_mean: Floats  # (n,) what the predictor believes of ln(output): its mean
+    log_sd: Floats  # (n,) ... and its standard deviation, 0 where the kind says no more than one length
+
+
 class StepTime(NamedTuple):
     """Duration of one iteration: `linear_s[tokens] + kv_s * KV tokens read + attention_s * prefill work`.
 

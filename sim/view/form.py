@@ -13,8 +13,9 @@ from sim.deployment import resolve
 from sim.errors import ScenarioError
 from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value_text
 from sim.lengths_spec import Lengths
+from sim.predictor_spec import NO_PRESET
 from sim.scenario import Scenario
-from sim.view.knobs import Knob
+from sim.view.knobs import LENGTH_AWARE, Knob
 from sim.view.steps import text
 from sim.workload.lengths import tokens_at
 
@@ -25,6 +26,14 @@ FIELDS = {  # of each kind that may stand at a path
     (path, part.model_fields["kind"].default): set(part.model_fields)
     for path, union in UNIONS.items()
     for part in get_args(get_args(union)[0])
+}
+NAMES_A_LENGTH = ("point", "interval", "distribution", "refined")
+DELAYED = ("oracle", "bucket", "rank", *NAMES_A_LENGTH)
+READ_BY = {  # kinds of predictors that read a field; all others: every kind that takes time
+    "bias": ("bucket", *NAMES_A_LENGTH),
+    "spread": NAMES_A_LENGTH,
+    "tau": ("bucket", "rank"),
+    "quantile": ("interval", "distribution", "refined"),
 }
 ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
 ELSEWHERE |= {"speed": "1", "alpha": "1.5", "swing": "0.8", "period_s": "1000"}
@@ -75,6 +84,8 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         return False  # lengths come from the file
     if parent in UNIONS and field != "kind":
         return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
+    if parent == "predictor":
+        return _is_predictor_knob_shown(field, base, texts)
     is_static = _text_at("scheduler.system", base, texts) == "static"
     if knob.batching is not None and is_static != (knob.batching == "request"):
         return False
@@ -83,6 +94,21 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
     if field == "num_prefixes":
         return _text_at(f"{parent}.shared_prefix_tokens", base, texts) != "0"
     return True
+
+
+def _is_predictor_knob_shown(field: str, base: Scenario, texts: Texts) -> bool:
+    """Whether the system reads the predictor, and the predictor the field."""
+    if _text_at("scheduler.system", base, texts) not in LENGTH_AWARE:
+        return False
+    preset = _text_at("predictor.preset", base, texts)
+    if field == "preset":
+        return True
+    if preset != NO_PRESET:
+        return field not in ("kind", "spread", "tau")
+    if field == "kind":
+        return True
+    kind = _text_at("predictor.kind", base, texts)
+    return kind in READ_BY.get(field, DELAYED)
 
 
 def default_text(knob: Knob, base: Scenario) -> str:

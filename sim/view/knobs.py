@@ -6,13 +6,15 @@ lengths brings its own knobs, and when the scheduler at hand reads it.
 
 from typing import Literal, NamedTuple, get_args
 
-from sim.catalog import dataset_names, gpu_names, model_names
+from sim.catalog import dataset_names, gpu_names, model_names, predictor_names
 from sim.keys import value_text
 from sim.part import Part
+from sim.predictor_spec import NO_PRESET, Predictor
 from sim.system_spec import Deployment, Scheduler
 from sim.view.steps import even, powers_of_two, preferred
 
 NONE = "none"  # no value: the system's own default, or no limit
+LENGTH_AWARE: tuple[str, ...] = ()  # systems that read the predictor
 
 
 class Knob(NamedTuple):
@@ -183,6 +185,35 @@ SCHEDULER = (
          "steps", ("0", *preferred(0.01, 60)), batching="request"),
 )  # fmt: skip
 
+PREDICTOR = (
+    Knob("predictor.preset", "Published predictor",
+         "Errors measured on a real predictor, in place of kind and spread. none: your own.",
+         "choice", (NO_PRESET, *predictor_names())),
+    Knob("predictor.kind", "Kind of prediction",
+         "What the scheduler is told: nothing, the truth, a length, a class of lengths, only who is shorter, an "
+         "interval, a distribution, or a length that is told anew while generating.",
+         "choice", allowed(Predictor, "kind")),
+    Knob("predictor.bias", "Error direction (bias, log units)",
+         "Right over-predicts: memory is set aside for nothing, and fewer requests run at once. Left under-predicts: "
+         "more run at once until memory is short, with preemptions and a longer TPOT tail. 0.7 is twice too long, "
+         "-0.7 half as long.", "steps", even(-1.5, 1.5, 0.1)),
+    Knob("predictor.spread", "Error size (spread, log units)",
+         "How far predictions scatter around the truth. More: worse order, more memory set aside to be safe. Each "
+         "request keeps its own share of luck.", "steps", even(0, 2, 0.1)),
+    Knob("predictor.tau", "Order kept (Kendall's tau)",
+         "1 puts every two requests in their true order, 0 is a coin flip. Lower: long answers get ahead of short "
+         "ones, and the mean wait grows.", "steps", even(0, 1, 0.05)),
+    Knob("predictor.quantile", "Reserved quantile",
+         "How much of the predicted distribution a reservation covers. Higher: fewer preemptions, fewer requests at "
+         "once.", "steps", even(0.5, 0.95, 0.05) + ("0.99",)),
+    Knob("predictor.delay_ms", "Prediction delay (ms)",
+         "From arrival to the prediction. Longer: requests count as longest until it is there, or everybody waits "
+         "where the scheduler does.", "steps", ("0", *preferred(1, 10_000))),
+    Knob("predictor.is_synchronous", "Scheduler waits for it",
+         "On: the scheduler stands still while a prediction is made, and every ITL grows. Off: it goes on meanwhile.",
+         "switch"),
+)  # fmt: skip
+
 SERVER = (
     Knob("deployment.model", "Model",
          "Larger models take longer a step and leave less room for KV: every curve moves.", "choice", model_names()),
@@ -235,6 +266,7 @@ SECTIONS = (
     Section("Traffic", TRAFFIC, True),
     Section("Outputs", ANSWERS, True),
     Section("Scheduler", SCHEDULER, True),
+    Section("Predictor", PREDICTOR, True),
     Section("Server", SERVER, True),
     Section("Prompts", PROMPTS, False),
     Section("Targets and seed", TARGETS, False),

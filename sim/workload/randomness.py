@@ -18,6 +18,9 @@ class Purpose(IntEnum):
     TASK_TYPE = 3
     PREFIX = 4
     THINK_TIME = 5
+    PREDICTION = 6
+    OTHER_ANSWER = 7
+    DRIFT = 8
 
 
 @dataclass(frozen=True)
