@@ -205,7 +205,7 @@ PREDICTOR = (
          "ones, and the mean wait grows.", "steps", even(0, 1, 0.05)),
     Knob("predictor.quantile", "Reserved quantile",
          "How much of the predicted distribution a reservation covers. Higher: fewer preemptions, fewer requests at "
-         "once.", "steps", even(0.5, 0.95, 0.05) + ("0.99",)),
+         "once.", "steps", (*even(0.5, 0.95, 0.05), "0.99")),
     Knob("predictor.delay_ms", "Prediction delay (ms)",
          "From arrival to the prediction. Longer: requests count as longest until it is there, or everybody waits "
          "where the scheduler does.", "steps", ("0", *preferred(1, 10_000))),

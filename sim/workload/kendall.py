@@ -4,6 +4,7 @@ What is expected of tau over the noise is computed pair by pair on quantiles of 
 it the wanted value is found by bisection. Tau is tau-b: pairs that one side ties count half against it.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -34,16 +35,16 @@ def noise_for_tau(log_len: Floats, tau: float) -> float:
         Log units.
     """
     points = _quantiles(log_len, POINTS)
-    gap = np.subtract.outer(points, points)[np.tril_indices(len(points), -1)]
-    untied = gap[gap > 0]
-    if len(untied) == 0:
+    gap = np.subtract.outer(points, points)
+    pairs, untied = _pairs(points)
+    if untied == 0:
         return 0.0
-    count, edges = np.histogram(untied, bins=BINS)
+    count, edges = np.histogram(gap[gap > 0], bins=BINS)
     middle = (edges[1:] + edges[:-1]) / 2
 
     def expected(noise: float) -> float:
         # P(right order) - P(wrong order) of two that differ by d, each with noise m: erf(d / 2m).
-        return float(count @ erf(middle / (2 * noise))) / float(np.sqrt(len(gap) * len(untied)))
+        return float(count @ erf(middle / (2 * noise))) / math.sqrt(pairs * untied)
 
     return _noise_at(expected, tau)
 
@@ -71,7 +72,7 @@ def noise_for_class_tau(log_len: Floats, log_borders: Floats, tau: float) -> flo
     points = _quantiles(log_len, POINTS // 2)  # each with all its classes
     mean, sd = float(log_len.mean()), float(log_len.std())
     order = np.sign(np.subtract.outer(points, points))
-    untied, pairs = np.abs(order).sum() / 2, len(points) * (len(points) - 1) / 2
+    pairs, untied = _pairs(points)
 
     def expected(noise: float) -> float:
         rho = 1 / (1 + noise**2)
@@ -80,9 +81,9 @@ def noise_for_class_tau(log_len: Floats, log_borders: Floats, tau: float) -> flo
         share = np.diff(below, axis=1, prepend=0.0, append=1.0)  # (points, k) of each class
         lower = np.concatenate((np.zeros((len(points), 1)), below), axis=1)  # P(class below)
         agree = (share * (order @ lower)).sum()  # P(right order) - P(wrong order), over all pairs
-        tied = ((share.sum(axis=0) ** 2).sum() - (share**2).sum()) / 2
-        most = np.sqrt(untied * max(pairs - tied, 0.0))
-        return float(agree / most) if most > 1e-6 else 0.0
+        tied = float((share.sum(axis=0) ** 2).sum()) / 2
+        most = math.sqrt(untied * max(pairs - tied, 0.0))
+        return float(agree) / most if most > 1e-6 else 0.0
 
     return 1 / (1 + _noise_at(expected, tau) ** 2)
 
@@ -91,6 +92,16 @@ def _quantiles(log_len: Floats, how_many: int) -> Floats:
     """Evenly spaced order statistics, so that ties stay ties."""
     rank = ((np.arange(how_many) + 0.5) / how_many * len(log_len)).astype(np.int64)
     return np.sort(log_len)[rank]
+
+
+def _pairs(points: Floats) -> tuple[float, float]:
+    """Pairs of requests, and those of different lengths, if each point stands for as many requests as it likes.
+
+    A point that ties with no other stands for lengths that differ, one that does for equal ones.
+    """
+    _, tied_with = np.unique(points, return_counts=True)
+    tied = float((tied_with[tied_with > 1] ** 2).sum())
+    return len(points) ** 2 / 2, (len(points) ** 2 - tied) / 2
 
 
 def _noise_at(expected: Callable[[float], float], tau: float) -> float:

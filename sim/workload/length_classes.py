@@ -49,7 +49,8 @@ def confusion_by_accuracy(accuracy: float, num_classes: int) -> Floats:
     """
     distance = np.abs(np.subtract.outer(np.arange(num_classes), np.arange(num_classes)))
     wrong = np.where(distance > 0, 0.5**distance, 0.0)
-    return accuracy * np.eye(num_classes) + (1 - accuracy) * wrong / wrong.sum(axis=1, keepdims=True)
+    shares: Floats = accuracy * np.eye(num_classes) + (1 - accuracy) * wrong / wrong.sum(axis=1, keepdims=True)
+    return shares
 
 
 def confused(true_class: Ints, shares: Floats, u: Floats) -> Ints:

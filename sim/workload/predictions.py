@@ -16,7 +16,7 @@ from sim.predictor_spec import Predictor
 from sim.scenario import Scenario
 from sim.workload.clock import rounded_to_ns
 from sim.workload.kendall import noise_for_class_tau, noise_for_tau
-from sim.workload.length_classes import LengthClasses, confusion_by_accuracy, confused, equal_classes, published_classes
+from sim.workload.length_classes import LengthClasses, confused, confusion_by_accuracy, equal_classes, published_classes
 from sim.workload.randomness import Purpose, RandomNumbers
 from sim.workload.requests import RequestInfo
 
@@ -161,7 +161,9 @@ def _shift(predictor: Predictor, numbers: RandomNumbers, n: int) -> Floats | flo
 def _of_estimate(predictor: Predictor, delay_s: Floats, estimate: Floats, cap: Ints) -> Predictions:
     """Predictions of the kinds that name a length; what they say of their own error knows neither bias nor drift."""
     point = lower = upper = _tokens(estimate, cap)
-    sd = math.hypot(predictor.spread, math.sqrt(2) * predictor.within_prompt_spread)  # two answers differ, each by its own
+    sd = math.hypot(
+        predictor.spread, math.sqrt(2) * predictor.within_prompt_spread
+    )  # two answers differ, each by its own
     if predictor.kind == "interval":
         reach = float(ndtri((1 + predictor.coverage) / 2)) * sd
         lower, upper = _tokens(estimate - reach, cap), _tokens(estimate + reach, cap)

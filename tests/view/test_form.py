@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.errors import ScenarioError
-from sim.keys import KEY_OF, pack
+from sim.keys import KEY_OF, KEYS, pack
 from sim.presets import preset, preset_names
 from sim.view.form import base_scenario, default_text, is_shown, scenario_of
 from sim.view.knobs import KNOBS
@@ -103,3 +103,26 @@ def test_a_value_between_stops_becomes_one():
 
 def test_a_stop_spelled_otherwise_is_not_doubled():
     assert with_stop(("1", "2"), "2.0") == ["1", "2"]
+
+
+def predictor_keys(base, **turned: str) -> set[str]:
+    """Keys of the predictor's knobs that are shown."""
+    return {key for key in texts_of(base, **turned) if KEYS[key].startswith("predictor.")}
+
+
+def test_the_predictor_has_knobs_only_where_the_system_reads_it(monkeypatch):
+    chat = base_scenario("chat")
+    assert predictor_keys(chat, pred="point") == set()
+    monkeypatch.setattr("sim.view.form.LENGTH_AWARE", ("vllm_v1",))
+    assert predictor_keys(chat) == {"predset", "pred"}
+    assert predictor_keys(chat, pred="point") == {"predset", "pred", "bias", "spread", "delay", "blocking"}
+    assert predictor_keys(chat, pred="rank") == {"predset", "pred", "tau", "delay", "blocking"}
+    assert "quantile" in predictor_keys(chat, pred="distribution")
+    assert predictor_keys(chat, sched="static", pred="point") == set()
+
+
+def test_a_published_predictor_hides_what_it_replaces(monkeypatch):
+    monkeypatch.setattr("sim.view.form.LENGTH_AWARE", ("vllm_v1",))
+    shown = predictor_keys(base_scenario("chat"), predset="finetuned_alpaca")
+    assert {"predset", "bias", "delay"} <= shown
+    assert not shown & {"pred", "spread", "tau"}
