@@ -8,6 +8,7 @@ st.set_page_config(page_title="Longtail", page_icon="📈", layout="wide")
 page = st.navigation(
     [
         st.Page("explore.py", title="Explore", icon=":material/tune:", default=True),
+        st.Page("gallery.py", title="Presets", icon=":material/apps:"),
         st.Page("your_data.py", title="Your data", icon=":material/upload_file:"),
         st.Page("trust.py", title="Trust", icon=":material/verified:"),
         st.Page("words.py", title="Words", icon=":material/menu_book:"),
