@@ -22,8 +22,6 @@ def test_pictures_come_from_the_host_and_the_page_is_accessible(server, page, se
     page.wait_for_function("document.querySelectorAll('[data-testid=stMain] img').length >= 18")
     images = "[...document.querySelectorAll('[data-testid=stMain] img')]"
     drawn = page.evaluate(f"{images}.map(i => [i.alt, i.naturalWidth])")
-        "[...document.querySelectorAll('[data-testid=stMain] img')].map(i => [i.alt, i.naturalWidth])"
-    )
     assert all("KV memory on average" in alt and width > 0 for alt, width in drawn)
     told = violations(page, axe)
     assert told == [], json.dumps(told, indent=1)
