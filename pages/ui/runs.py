@@ -6,6 +6,8 @@ from ui.asked import Asked
 from sim.engine import warm_up
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
+from sim.studies.length_profile import Outputs
+from sim.studies.length_profile import outputs as outputs_of
 from sim.view.run_view import RunView, run_view
 from sim.workload import Trace
 
@@ -37,6 +39,16 @@ def _kernels() -> float:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _view(key: str, sha256: str, is_saturated: bool, _scenario: Scenario, _trace: Trace | None) -> RunView:
     return run_view(_scenario, _trace, is_saturated=is_saturated)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _outputs(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Outputs:
+    return outputs_of(_scenario, _trace)
+
+
+def outputs(scenario: Scenario, trace: Trace | None) -> Outputs:
+    """Output lengths of a scenario's requests."""
+    return _outputs(scenario.model_dump_json(), trace.sha256 if trace else "", scenario, trace)
 
 
 def pinned_view(asked: Asked) -> tuple[RunView | None, str]:

@@ -8,6 +8,7 @@ from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.run_view import RunView
 from sim.view.theme import short_number
+from sim.view.time_use import TIME_STYLE
 
 
 def throughput(run: RunView, quantity: Quantity) -> str:
@@ -33,6 +34,14 @@ def memory(run: RunView) -> str:
     rows = sorted(run.summary["memory_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
     shares = ", ".join(f"{MEMORY_STYLE[name].label} {value / whole:.0%}" for name, value in rows)
     return f"KV memory over time by use; on average {shares}. Below it, requests running and waiting."
+
+
+def time(run: RunView) -> str:
+    """The largest rows of the ledger."""
+    whole = run.summary["time_ledger"]["duration"] or 1.0
+    rows = sorted(run.summary["time_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
+    shares = ", ".join(f"{TIME_STYLE[name].label} {value / whole:.0%}" for name, value in rows)
+    return f"Time over the run by use; on average {shares}."
 
 
 def load(points: Sequence[LoadPoint]) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.engine.accounts import MEMORY_ROWS, Bin
+from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin
 from sim.metrics import drop_nan, percentiles, worth_showing
 from sim.result import Result
 from sim.view.quantity import INPUT_RATE, ITL, NORM_LATENCY, OUTPUT_RATE, TOTAL_RATE, TPOT, TTFT, Quantity
@@ -27,6 +27,7 @@ class OverTime(NamedTuple):
     running: Floats  # (k,) mean number of requests
     waiting: Floats  # (k,)
     memory: dict[str, Floats]  # share of the usable KV blocks by ledger row, each (k,); they add up to 1
+    time: dict[str, Floats]  # share of the stretch by ledger row, each (k,); they add up to 1
 
 
 class Distribution(NamedTuple):
@@ -42,7 +43,7 @@ class Distribution(NamedTuple):
 
 
 def over_time(result: Result) -> OverTime:
-    """Throughput, queue and memory of a run, over time."""
+    """Throughput, queue and both ledgers of a run, over time."""
     bins = thin(result.run.bins)
     group = -(-len(result.run.bins) // len(bins))
     width_s = group * result.run.bin_width_s
@@ -60,6 +61,7 @@ def over_time(result: Result) -> OverTime:
         mean[:, Bin.RUNNING],
         mean[:, Bin.WAITING],
         {row.name.lower(): mean[:, row] / result.resolved.usable_blocks for row in MEMORY_ROWS},
+        {row.name.lower(): mean[:, row] for row in TIME_ROWS},
     )
 
 

@@ -11,12 +11,12 @@ import plotly.graph_objects as go
 
 from sim.view import theme
 from sim.view.curves import Distribution, OverTime
-from sim.view.lines import across, line, note, positive_range, runs, short
+from sim.view.ledger_figures import stacked
+from sim.view.lines import across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis, short_number, short_percent
 
-VISIBLE = 2e-3  # a ledger row below this share at every moment is not drawn
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
@@ -74,22 +74,7 @@ def distribution(current: Distribution, pinned: Distribution | None = None) -> g
 
 def memory(current: OverTime, pinned: OverTime | None = None) -> go.Figure:
     """Where the KV memory is, as stacked shares of the usable blocks; below it the requests running and waiting."""
-    traces = [
-        go.Scatter(
-            x=short(current.time_s),
-            y=short(current.memory[row] * 100),
-            name=style.label,
-            uid=row,
-            stackgroup="memory",
-            mode="lines",
-            line={"width": 0},
-            fillcolor=style.color,
-            fillpattern={"shape": style.hatch, "fgcolor": style.color, "bgcolor": "rgba(0,0,0,0)", "size": 5},
-            hovertemplate="%{y:.1f} %",
-        )
-        for row, style in MEMORY_STYLE.items()
-        if current.memory[row].max(initial=0) > VISIBLE
-    ]
+    traces = stacked(current.time_s, current.memory, MEMORY_STYLE)
     traces.append(line(current.time_s, current.running, "running", theme.CURRENT, "y2"))
     traces.append(line(current.time_s, current.waiting, "waiting", theme.SECOND, "y2"))
     if pinned is not None:

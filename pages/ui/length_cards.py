@@ -1,0 +1,137 @@
+"""The cards of Length tail: lengths beside real data, spread at equal mean, ledgers, counterfactuals."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from ui.card import card
+from ui.job import Job, watch
+from ui.length_jobs import Spread
+from ui.live_plot import live_plot
+
+from sim.scenario import Scenario
+from sim.studies.counterfactuals import WORLDS, Cell, Measured
+from sim.studies.length_profile import Outputs, profiles, real_profiles
+from sim.studies.length_spread import SpreadPoint
+from sim.view import alt, figures, gain_figure, ledger_figures, length_figures
+from sim.view.length_tail import gain_rows, gain_table, impossible, likeness, path_sentences, profile_table
+from sim.view.paths import memory_steps, time_steps
+from sim.view.run_view import RunView
+
+ROW_PX = 27
+WAYS = {"tail": "tail", "share": "distribution"}
+NOT_YET = (
+    "Not computed: **Exact margin** (a request is admitted if with true lengths the future peak of all admitted fits) "
+    "and **All together**, which needs it."
+)
+
+
+def lengths(made: Outputs) -> None:
+    """Output lengths of the scenario before those of real data sets."""
+    own, real = profiles(made), real_profiles()
+    with card("lengths", "Output lengths beside real data sets", WAYS) as which:
+        chosen = st.selectbox(
+            "Real data set to bring forward",
+            [profile.name for profile in real],
+            index=None,
+            placeholder="Bring a real data set forward",
+            key="show_dataset",
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        figure = length_figures.lengths(made, "tail" if which == "tail" else "share", chosen or "")
+        live_plot(figure, "plot_lengths", f"Output lengths on a logarithmic axis: {likeness(own[0], real)}")
+
+
+def length_table(made: Outputs) -> None:
+    """The same in numbers."""
+    own, real = profiles(made), real_profiles()
+    with card("profiles", "In numbers (tokens)"):
+        st.caption(likeness(own[0], real))
+        table = pd.DataFrame(profile_table(own, real))
+        st.dataframe(
+            table,
+            hide_index=True,
+            row_height=ROW_PX,
+            height=288,
+            key="table_profiles",
+            column_config=_widths(table, 168, 64, 48),
+        )
+
+
+def spread(job: Job[Spread, SpreadPoint], current: RunView) -> None:
+    """P99 and throughput as the spread grows and nothing else."""
+    with card("spread", "As the spread grows, at equal mean and total"):
+        if job.problem:
+            st.error(job.problem)
+        points = [point for cv, point in list(job.found.items()) if cv is not None]
+        quantity = current.distributions["TPOT"].quantity
+        figure = length_figures.spread(points, job.found.get(None), quantity, is_complete=job.is_complete)
+        live_plot(
+            figure,
+            "plot_spread",
+            f"p99 {quantity.short} and output tokens/s against the CV of output lengths, {len(points)} points.",
+        )
+        watch(job, "spreads", "stop_spread")
+
+
+def paths(current: RunView) -> None:
+    """What each path took, of memory and of time."""
+    with card("paths", "Where KV memory and time went: from everything there was to what was of use"):
+        figure = ledger_figures.waterfall(memory_steps(current.summary), time_steps(current.summary))
+        sentences = path_sentences(current.summary)
+        live_plot(figure, "plot_paths", " ".join(sentences).replace("**", ""))
+        st.caption(" ".join(sentences))
+
+
+def memory(current: RunView) -> None:
+    """The memory ledger over time."""
+    with card("memory", "Memory ledger over time"):
+        live_plot(figures.memory(current.over_time), "plot_memory", alt.memory(current))
+
+
+def time(current: RunView) -> None:
+    """The time ledger over time."""
+    with card("time", "Time ledger over time"):
+        live_plot(ledger_figures.time_use(current.over_time), "plot_time", alt.time(current))
+
+
+def counterfactuals(job: Job[Cell, Measured | None], scenario: Scenario, current: RunView) -> None:
+    """What would be gained if one of the reasons were taken away."""
+    found = dict(job.found)
+    with card("worlds", "What if …: same requests, seed and total output tokens"):
+        if job.problem:
+            st.error(job.problem)
+        quantity = current.distributions["TPOT"].quantity
+        figure = gain_figure.counterfactuals(gain_rows(scenario, found), quantity, is_complete=job.is_complete)
+        table = gain_table(scenario, found, quantity.short)
+        live_plot(figure, "plot_worlds", _in_words(table))
+        watch(job, "counterfactual runs", "stop_worlds")
+
+
+def counterfactual_table(job: Job[Cell, Measured | None], scenario: Scenario, current: RunView) -> None:
+    """All figures of the counterfactuals, and what each of them is."""
+    found = dict(job.found)
+    with card("world_table", "Every figure: change in % against the run as it is (95 % interval of the replications)"):
+        table = pd.DataFrame(gain_table(scenario, found, current.distributions["TPOT"].quantity.short))
+        st.dataframe(
+            table, hide_index=True, row_height=ROW_PX, key="table_worlds", column_config=_widths(table, 150, 148)
+        )
+        for sentence in impossible(found):
+            st.caption(sentence)
+        shown = {row.world for row in gain_rows(scenario, found)}
+        st.caption(" ".join(f"**{world.value}**: {text}." for world, text in WORLDS.items() if world in shown))
+        st.caption(NOT_YET)
+
+
+def _widths(table: pd.DataFrame, *widths_px: int) -> dict[str, Any]:
+    """Widths of the columns from the left, the last one for all that follow, so that none is cut off."""
+    widths = [*widths_px, *widths_px[-1:] * len(table.columns)]
+    return {name: st.column_config.Column(width=width) for name, width in zip(table.columns, widths, strict=False)}
+
+
+def _in_words(table: dict[str, list[str]]) -> str:
+    """The chart's two columns."""
+    rate, latency = list(table)[1], list(table)[4]
+    rows = zip(table["Counterfactual"], table[rate], table[latency], strict=True)
+    return "; ".join(f"{name}: {rate} {first}, {latency} {second}" for name, first, second in rows)

@@ -1,0 +1,182 @@
+"""The words and tables of the page Length tail, computed from runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sim.ledger import PATHS
+from sim.scenario import Scenario
+from sim.studies.counterfactuals import WORLDS, Cell, Gain, Measured, Point, World, gain, is_possible
+from sim.studies.length_profile import Profile
+from sim.view.paths import PATH_STYLE
+from sim.view.theme import short_number, short_percent
+
+Summary = Mapping[str, Any]
+Found = Mapping[Cell, Measured | None]
+
+MASTER = World.NO_VARIANCE
+MISSING = "-"
+SHOWN = ("p50", "p90", "p95", "p99", "max")  # quantiles of the table
+BACKLOG_NOTE = "<br>(from as asked)"
+COLUMNS = {  # title of the column: operating point and field of Measured
+    "tokens/s, saturated": (Point.SATURATED, "output_tokens_per_s"),
+    "p99 {}, saturated": (Point.SATURATED, "tpot_p99_s"),
+    "tokens/s, as asked": (Point.AS_ASKED, "output_tokens_per_s"),
+    "p99 {}, as asked": (Point.AS_ASKED, "tpot_p99_s"),
+    "p99 TTFT, as asked": (Point.AS_ASKED, "ttft_p99_s"),
+    "goodput, as asked": (Point.AS_ASKED, "goodput_rps"),
+}
+
+
+class GainRow(NamedTuple):
+    """One counterfactual, as it is drawn."""
+
+    world: World
+    label: str
+    rate: Gain | None  # saturated; of the backlog: saturated against as asked
+    tpot_p99: Gain | None  # as asked
+
+
+def gain_rows(scenario: Scenario, found: Found) -> list[GainRow]:
+    """Counterfactuals that the scenario can have, the master run first."""
+    return [
+        GainRow(
+            world,
+            world.value + (BACKLOG_NOTE if world is World.BACKLOG else ""),
+            gain(found, world, _rate_point(world), "output_tokens_per_s"),
+            gain(found, world, Point.AS_ASKED, "tpot_p99_s"),
+        )
+        for world in WORLDS
+        if is_possible(world, scenario)
+    ]
+
+
+def _rate_point(world: World) -> Point:
+    """Where throughput can differ at all: a backlog is the step from as asked to saturated itself."""
+    return Point.AS_ASKED if world is World.BACKLOG else Point.SATURATED
+
+
+def gain_table(scenario: Scenario, found: Found, per_token: str) -> dict[str, list[str]]:
+    """Change against the run as it is, by counterfactual: the mean and the interval of the replications.
+
+    Returns
+    -------
+    dict
+        Column title to one text a counterfactual.
+    """
+    worlds = [world for world in WORLDS if is_possible(world, scenario)]
+    columns = {
+        title.format(per_token): [change(gain(found, world, *where)) for world in worlds]
+        for title, where in COLUMNS.items()
+    }
+    return {"Counterfactual": [world.value for world in worlds]} | columns
+
+
+def change(found: Gain | None) -> str:
+    """A gain with its interval, in percent."""
+    if found is None:
+        return MISSING
+    if found.replications == 1:
+        return f"{100 * found.mean:+.1f}"
+    return f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+
+
+def impossible(found: Found) -> list[str]:
+    """Counterfactuals that could not be run, with the reason."""
+    is_missing = any(cell.world is World.TAIL_CUT and value is None for cell, value in found.items())
+    reason = "the mean lies so near the tail quantile that the other answers have no room for what is cut"
+    return [f"{World.TAIL_CUT.value} is not possible here: {reason}."] if is_missing else []
+
+
+def verdict(summary: Summary, found: Found, *, is_complete: bool) -> str:
+    """One sentence: the whole price of length variance, and what the longest answers hold.
+
+    Parameters
+    ----------
+    summary : mapping
+        `Result.summary()` of the run on screen.
+    found : mapping
+        Runs of the study so far.
+    is_complete : bool
+        Whether that is all of them.
+    """
+    tail = f"p99/mean {summary['metrics']['tail_ratio']:.3g}, CV {summary['metrics']['output_len_cv']:.2g}"
+    held = straggler_sentence(summary).removesuffix(".")
+    if not is_complete:
+        return f"Output lengths vary ({tail}): the price of that is being computed; {held[0].lower()}{held[1:]}."
+    return f"{_price(summary, found)} ({tail}); {held[0].lower()}{held[1:]}."
+
+
+def _price(summary: Summary, found: Found) -> str:
+    rate = gain(found, MASTER, Point.SATURATED, "output_tokens_per_s")
+    latency = gain(found, MASTER, Point.AS_ASKED, "tpot_p99_s")
+    name = "TPOT" if summary["metrics"]["tpot_label"] == "TPOT" else "E2E per token"
+    clauses = [
+        f"{what} {_effect(each, *words)}"
+        for each, what, words in (
+            (rate, "throughput saturated", ("higher", "lower")),
+            (latency, f"p99 {name} as asked", ("longer", "shorter")),
+        )
+        if each is not None
+    ]
+    if not clauses:
+        return "Too few requests to say what length variance costs"
+    return f"Without length variance: {', '.join(clauses)}"
+
+
+def _effect(found: Gain, more: str, less: str) -> str:
+    """A change in words; none where the interval holds zero."""
+    if found.low <= 0 <= found.high or found.mean == 0:
+        return "about the same"
+    ends = sorted(abs(100 * end) for end in (found.low, found.high))
+    interval = "" if found.replications == 1 else f" ({ends[0]:.0f} to {ends[1]:.0f})"
+    return f"{abs(100 * found.mean):.0f} %{interval} {more if found.mean > 0 else less}"
+
+
+def straggler_sentence(summary: Summary) -> str:
+    """How much KV memory the longest answers hold."""
+    rows, whole = summary["memory_ledger"]["rows"], summary["memory_ledger"]["blocks_x_duration"]
+    longest = 100 * (1 - summary["scenario"]["tail_quantile"])
+    held = rows["held_straggler"]
+    used = held + rows["held_typical"]
+    if not whole or not used:
+        return "No answer holds KV memory."
+    return (
+        f"The longest {longest:.3g} % of answers hold {short_percent(held / whole)} of KV block-time, "
+        f"{short_percent(held / used)} of what all answers hold."
+    )
+
+
+def path_sentences(summary: Summary) -> list[str]:
+    """What each path took of memory and of time, never one number."""
+    sentences = []
+    for name in PATHS:
+        percent = summary["paths"][name]
+        memory, time = percent["memory_percent"], percent["time_percent"]
+        parts = [f"{memory:.1f} % of KV block-time"] if memory is not None else []
+        parts += [f"{time:.1f} % of the time"] if time is not None else []
+        style = PATH_STYLE[name]
+        sentences.append(f"**{style.label}**: {' and '.join(parts)}; {style.definition}.")
+    return sentences
+
+
+def profile_table(own: Sequence[Profile], real: Sequence[Profile]) -> dict[str, list[Any]]:
+    """Lengths in numbers, the scenario's first: column title to one value a row."""
+    rows = [*own, *real]
+    return {
+        "Output lengths": [row.name for row in rows],
+        "p99/mean": [round(row.tail_ratio, 2) for row in rows],
+        "CV": [round(row.cv, 2) for row in rows],
+        "mean": [round(row.mean) for row in rows],
+        **{name: [round(row.quantiles[name]) for row in rows] for name in SHOWN},
+    }
+
+
+def likeness(own: Profile, real: Sequence[Profile]) -> str:
+    """Which real data set has the most similar tail, and how many have a heavier one."""
+    nearest = min(real, key=lambda profile: abs(profile.tail_ratio - own.tail_ratio))
+    heavier = sum(profile.tail_ratio > own.tail_ratio for profile in real)
+    return (
+        f"p99/mean {own.tail_ratio:.3g}, nearest to {nearest.name} ({nearest.tail_ratio:.3g}); "
+        f"{heavier} of {len(real)} real data sets have a heavier tail. p99 {short_number(own.quantiles['p99'])}, "
+        f"mean {short_number(own.mean)} tokens, CV {own.cv:.2g}."
+    )

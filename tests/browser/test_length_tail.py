@@ -1,0 +1,83 @@
+"""Length tail in a real browser: answers read off the page, progressive, live and accessible."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.simulate import simulate
+from tests.browser.test_explore import press
+
+CHARTS = 6
+
+
+def violations(page: Any, axe: str) -> list[Any]:
+    page.add_script_tag(path=axe)
+    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+    return [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
+
+
+def complete(page: Any) -> None:
+    page.wait_for_function(
+        "document.querySelector('h1')?.innerText.includes('Without length variance')"
+        " && !document.querySelector('.st-key-plot_spread .js-plotly-plot').textContent.includes('incomplete')",
+        timeout=60_000,
+    )
+
+
+def verdict(page: Any) -> str:
+    text: str = page.get_by_role("heading", level=1).inner_text()
+    return text
+
+
+@pytest.mark.parametrize("name", ["long-prompts", "closed-loop"])
+def test_how_much_the_longest_hold_can_be_read_off(server, page, settled, name):
+    page.goto(f"{server}/length_tail?preset={name}&n=1500")
+    settled(charts=CHARTS)
+    told = re.search(r"longest 5 % of answers hold ([\d.]+) % of KV block-time, ([\d.]+) % of what", verdict(page))
+    ledger = simulate(with_values(preset(name), {"workload.num_requests": 1500})).ledger.memory_block_s()
+    held, every = ledger["held_straggler"], sum(ledger.values())
+    assert float(told[1]) == pytest.approx(100 * held / every, rel=0.06, abs=0.06)
+    assert float(told[2]) == pytest.approx(100 * held / (held + ledger["held_typical"]), abs=0.51)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(server, page, settled, axe, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{server}/length_tail?preset=memory-pressure&n=1000")
+    settled(charts=CHARTS)
+    complete(page)
+    settled(charts=CHARTS)
+    told = violations(page, axe)
+    assert told == [], json.dumps(told, indent=1)
+
+
+def test_a_knob_moves_lengths_and_leaves_the_real_data_sets(server, page, settled):
+    page.goto(f"{server}/length_tail?preset=memory-pressure&n=1000")
+    settled(charts=CHARTS)
+    complete(page)
+    lines = (
+        "(n => document.querySelector('.st-key-plot_lengths .js-plotly-plot')._fullData"
+        ".filter(t => (t.name === 'this scenario') === n).map(t => Array.from(t.x)))"
+    )
+    own, real = page.evaluate(f"{lines}(true)"), page.evaluate(f"{lines}(false)")
+    told = verdict(page)
+    press(page, "outputcv", "End")
+    page.wait_for_url("**outputcv=*")
+    page.wait_for_function("t => document.querySelector('h1').innerText !== t", arg=told)
+    complete(page)
+    settled(charts=CHARTS)
+    assert page.evaluate(f"{lines}(true)") != own
+    assert page.evaluate(f"{lines}(false)") == real
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
+    page.goto(f"{server}/length_tail?preset=reasoning&n=10000&seed=9")
+    page.get_by_role("button", name="Stop").first.click(timeout=60_000)
+    page.get_by_text("Stopped after").first.wait_for(timeout=60_000)
+    settled(charts=CHARTS)
+    assert page.get_by_test_id("stException").count() == 0

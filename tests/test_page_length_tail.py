@@ -1,0 +1,120 @@
+"""Length tail as a script: what a knob must change and what it must leave alone; bad input."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sim.simulate import simulate
+from sim.view.theme import short_percent
+from tests.test_pages import open_page, turn
+
+TIGHT = {"preset": "memory-pressure", "n": "600"}
+
+
+def open_tail(**query: str) -> AppTest:
+    app = open_page(**query).switch_page("length_tail.py").run()
+    assert not app.exception
+    return finished(app)
+
+
+def finished(app: AppTest) -> AppTest:
+    """The page once all its runs are there."""
+    deadline = time.monotonic() + 60
+    while "being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def charts(app: AppTest) -> dict[str, str]:
+    """Specification of each chart, by the words it is described with."""
+    found: dict[str, str] = {}
+    for component in app.get("bidi_component"):
+        data: Any = json.loads(component.proto.json)
+        if "alt" in data:
+            found[data["alt"]] = data["spec"]
+    return found
+
+
+def profiles(app: AppTest) -> Any:
+    return app.dataframe[0].value
+
+
+def worlds(app: AppTest) -> Any:
+    return app.dataframe[1].value.set_index("Counterfactual")
+
+
+@pytest.fixture(scope="module")
+def page() -> AppTest:
+    return open_tail(**TIGHT)
+
+
+def test_the_share_of_the_longest_answers_is_the_ledgers(page: AppTest) -> None:
+    ledger = simulate(page.session_state.asked.scenario).ledger.memory_block_s()
+    held = ledger["held_straggler"] / sum(ledger.values())
+    assert f"the longest 5 % of answers hold {short_percent(held)} of KV block-time" in page.title[0].value
+
+
+def test_own_lengths_stand_before_the_real_data_sets(page: AppTest) -> None:
+    made = simulate(page.session_state.asked.scenario).inputs.output_len
+    first = profiles(page).iloc[0]
+    assert first["Output lengths"] == "this scenario"
+    assert first["mean"] == round(made.mean())
+    assert first["max"] == made.max()
+    assert len(profiles(page)) > 10
+
+
+def test_every_counterfactual_has_both_operating_points(page: AppTest) -> None:
+    table = worlds(page)
+    assert list(table.index) == ["No variance", "Backlog never empties", "Tail cut"]
+    assert (table.loc[["No variance", "Tail cut"]] != "-").all(axis=None)
+    assert any("Exact margin" in caption.value for caption in page.caption)
+
+
+def test_more_spread_moves_the_lengths_and_the_verdict_and_not_the_real_data() -> None:
+    narrow = open_tail(**TIGHT, outputcv="0.5")
+    before, title = profiles(narrow), narrow.title[0].value
+    turn(narrow, "outputcv", "1.5")
+    after = profiles(finished(narrow))
+    assert after.iloc[0]["CV"] > 2 * before.iloc[0]["CV"]
+    assert after.iloc[1:].equals(before.iloc[1:])
+    assert narrow.title[0].value != title
+
+
+def test_the_operating_point_moves_the_ledgers_and_not_the_counterfactuals(page: AppTest) -> None:
+    app = open_tail(**TIGHT)
+    before, title = worlds(app), app.title[0].value
+    turn(app, "at", "saturated")
+    finished(app)
+    assert worlds(app).equals(before)
+    held, held_before = (text.split("hold ")[1] for text in (app.title[0].value, title))
+    assert held != held_before
+    assert app.title[0].value.split(";")[0] == title.split(";")[0]
+
+
+def test_a_limit_moves_goodput_alone() -> None:
+    app = open_tail(**TIGHT)
+    before = worlds(app)
+    turn(app, "tpot", "25")
+    after = worlds(finished(app))
+    changed = [name for name in before.columns if not before[name].equals(after[name])]
+    assert changed == ["goodput, as asked"]
+
+
+def test_a_static_batch_can_be_opened_and_is_judged_by_e2e_per_token() -> None:
+    app = open_tail(preset="textbook-straggler")
+    assert "Joining at every iteration" in worlds(app).index
+    assert any("Tail cut is not possible here" in caption.value for caption in app.caption)
+    assert "p99 E2E/token, as asked" in worlds(app).columns
+
+
+def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
+    app = open_page(model="Llama-3.1-70B", gpu="RTX4090").switch_page("length_tail.py").run()
+    assert not app.exception
+    assert app.title[0].value == "This scenario cannot run."
+    assert len(app.error) == 1
