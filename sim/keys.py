@@ -46,6 +46,8 @@ KEYS: dict[str, str] = {
     "classwidth": "predictor.class_width",
     "accuracy": "predictor.accuracy",
     "confusion": "predictor.confusion",
+    "looks": "predictor.refresh_tokens",
+    "lookspread": "predictor.refresh_spread",
     "coverage": "predictor.coverage",
     "quantile": "predictor.quantile",
     "driftbias": "predictor.drift_bias",

@@ -60,7 +60,8 @@ class Predictor(Part):
         default=None,
         ge=1,
         le=MAX_TOKENS,
-        description="Tokens a class; the last is open. None: the longest answer allowed / num_classes.",
+        description="Tokens a class; the last is open. None: a bucket's divide the longest answer allowed, those of a "
+        "refined prediction nearly all answers.",
     )
     accuracy: Number | None = Field(
         default=None,
@@ -71,6 +72,15 @@ class Predictor(Part):
     )
     confusion: Literal["none", "bert_5_class"] = Field(
         default="none", description="A published confusion matrix, with its classes, for bucket predictions."
+    )
+    refresh_tokens: Whole = Field(
+        default=1, ge=1, le=MAX_TOKENS, description="Tokens between two looks of a refined prediction."
+    )
+    refresh_spread: Number = Field(
+        default=1.4,
+        gt=0,
+        le=5,
+        description="Error of each single look of a refined prediction, log units; looks err independently.",
     )
     coverage: Number = Field(
         default=0.9, gt=0, lt=1, description="Share of interval predictions that hold the truth while bias is 0."

@@ -48,6 +48,20 @@ class Predictions(NamedTuple):
     log_sd: Floats  # (n,) ... and its standard deviation, 0 where the kind says no more than one length
 
 
+class Refinement(NamedTuple):
+    """How predictions are told anew while requests are served: see sim/engine/refine.py.
+
+    Class `c` of `k` means `c * width` to `(c + 1) * width` tokens still to come; the last is open.
+    """
+
+    key: int  # of the random numbers
+    every: int  # tokens from one look to the next
+    width: int  # tokens
+    scale: float  # a look sees so many times what is really left
+    thresholds: Ints  # (k, k) row: true class; below which random number, of 2^53, a look names that class or a lower
+    likelihood: Floats  # (k, k) row: true class; how often a look is thought to name that class
+
+
 class StepTime(NamedTuple):
     """Duration of one iteration: `linear_s[tokens] + kv_s * KV tokens read + attention_s * prefill work`.
 

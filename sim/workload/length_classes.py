@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from sim.catalog import confusion_matrix
 
@@ -51,6 +52,47 @@ def confusion_by_accuracy(accuracy: float, num_classes: int) -> Floats:
     wrong = np.where(distance > 0, 0.5**distance, 0.0)
     shares: Floats = accuracy * np.eye(num_classes) + (1 - accuracy) * wrong / wrong.sum(axis=1, keepdims=True)
     return shares
+
+
+def confusion_by_spread(spread: float, width: int, num_classes: int) -> Floats:
+    """Confusion matrix of equal classes for a log-normal error; every class errs like its middle.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of the error, log units.
+    width : int
+        Tokens a class.
+    num_classes : int
+
+    Returns
+    -------
+    (k, k) float64
+        Rows add up to 1.
+    """
+    middle = np.arange(num_classes) * width + (width + 1) / 2
+    return class_shares(np.log(middle), np.full(num_classes, spread), width, num_classes)
+
+
+def class_shares(log_mean: Floats, log_sd: Floats, width: int, num_classes: int) -> Floats:
+    """Probability of each class, where ln(length) is normal.
+
+    Parameters
+    ----------
+    log_mean, log_sd : (n,) float64
+        Log units; no spread at all counts as hardly any.
+    width : int
+        Tokens a class.
+    num_classes : int
+
+    Returns
+    -------
+    (n, k) float64
+        Rows add up to 1.
+    """
+    borders = np.log(width * np.arange(1, num_classes) + 0.5)
+    below = ndtr((borders - log_mean[:, None]) / np.maximum(log_sd, 1e-9)[:, None])
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
 def confused(true_class: Ints, shares: Floats, u: Floats) -> Ints:

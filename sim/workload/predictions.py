@@ -93,7 +93,7 @@ def reservation_tokens(predictions: Predictions, cap: Ints, q: float) -> Ints:
 
 
 def classes_of(scenario: Scenario, requests: Requests, info: RequestInfo) -> LengthClasses:
-    """Classes of lengths that the scenario's bucket or refined predictor speaks of.
+    """Classes of lengths that the scenario's bucket predictor speaks of.
 
     Where it names no width, the longest answer allowed is cut into equal classes: the largest cap, or the longest
     text of the server where a task type has none.

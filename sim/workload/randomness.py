@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     PREDICTION = 6
     OTHER_ANSWER = 7
     DRIFT = 8
+    LOOK = 9
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,19 @@ class RandomNumbers:
         (n,) float64
             Uniform, strictly between 0 and 1, so that no inverse CDF meets an infinite quantile.
         """
-        key = np.array([self.seed, self.replication << 32 | purpose], dtype=np.uint64)
-        # Raw words, because NumPy promises their values for ever and those of Generator.random() only for now.
-        words = np.random.Philox(key=key).random_raw(n)
+        words = self._words(purpose, n)
         # 52 bits and a half fit a float64 exactly; 53 bits and a half could round up to 1.
         numbers = (words >> np.uint64(12)).astype(np.float64)
         numbers += 0.5
         numbers *= 2.0**-52
         return numbers
+
+    def word(self, purpose: Purpose) -> int:
+        """A whole number from 0 to 2^63 - 1: the key of a purpose whose numbers the engine makes itself."""
+        return int(self._words(purpose, 1)[0] >> np.uint64(1))
+
+    def _words(self, purpose: Purpose, n: int) -> NDArray[np.uint64]:
+        key = np.array([self.seed, self.replication << 32 | purpose], dtype=np.uint64)
+        # Raw words, because NumPy promises their values for ever and those of Generator.random() only for now.
+        words: NDArray[np.uint64] = np.random.Philox(key=key).random_raw(n)
+        return words
