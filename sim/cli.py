@@ -82,6 +82,7 @@ def parser() -> Parser:
     add_bench(commands)
     add_calibrate(commands)
     add_validate(commands)
+    add_capacity(commands)
     return top
 
 
@@ -160,6 +161,31 @@ def add_validate(commands: Any) -> None:
     validate.add_argument("--json", metavar="OUT", help="write everything as JSON; - prints it instead of the tables")
 
 
+def add_capacity(commands: Any) -> None:
+    """`longtail capacity`."""
+    about = "The largest rate that one replica sustains within the limits, and what a load costs, here and elsewhere."
+    capacity = commands.add_parser("capacity", help="how many GPUs a load needs, at what price", description=about)
+    capacity.set_defaults(command="capacity")
+    capacity.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
+    capacity.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay at other speeds")
+    capacity.add_argument("--rate", type=amount, metavar="R", help="requests/s to serve; the scenario's if left out")
+    capacity.add_argument(
+        "--headroom", type=share, default=0.2, metavar="H", help="share of each replica kept free; 0.2 if left out"
+    )
+    capacity.add_argument(
+        "--attainment",
+        type=share,
+        default=0.9,
+        metavar="A",
+        help="share of requests within the limits; 0.9 if left out",
+    )
+    capacity.add_argument("--cap", type=positive, default=512, metavar="N", help="what if answers end here; 512 tokens")
+    capacity.add_argument("--tail", type=amount, default=2.0, metavar="F", help="what if the tail is F x longer; 2")
+    capacity.add_argument("--gpus", nargs="+", metavar="GPU", help="GPUs to compare with; all with a price if left out")
+    add_values(capacity, "change one field, such as slo.ttft_ms=500")
+    capacity.add_argument("--json", metavar="OUT", help="write everything as JSON; - prints it instead of the tables")
+
+
 def add_values(command: argparse.ArgumentParser, what: str) -> None:
     """`--set`, for fields of a scenario."""
     command.add_argument(
@@ -186,6 +212,30 @@ def port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"port is {text}; a number from 1 to 65535 is needed")
     return int(text)
+
+
+def amount(text: str) -> float:
+    """A number above 0."""
+    value = number(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"the amount is {text}; more than 0 is needed")
+    return value
+
+
+def share(text: str) -> float:
+    """A share of a whole, below 1."""
+    value = number(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"the share is {text}; at least 0 and less than 1 is needed")
+    return value
+
+
+def number(text: str) -> float:
+    """A number, or NaN, which no limit lets through."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
 
 
 def positive(text: str) -> int:

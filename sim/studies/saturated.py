@@ -6,11 +6,14 @@ schedulers differ in it. Source: metrics.md, section 8.4.
 
 import numpy as np
 
+from sim import metrics
 from sim.engine.accounts import Bin
 from sim.metrics import per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.workload import Trace
+
+FILLED = 0.3  # share of the admissions after which the first batch has mixed
 
 
 def saturated(scenario: Scenario) -> Scenario:
@@ -40,3 +43,27 @@ def plateau_tokens_per_s(result: Result) -> float:
     ends_s = np.minimum((np.arange(len(tokens)) + 1) * result.run.bin_width_s, result.run.duration_s)
     start_s, end_s = np.interp([0.1 * total, 0.9 * total], np.append(0, np.cumsum(tokens)), np.append(0, ends_s))
     return per_second(0.8 * total, float(end_s - start_s))
+
+
+def saturated_rps(result: Result) -> float:
+    """Requests/s that a saturated server takes in: no higher rate of arrivals can be sustained.
+
+    The smaller of two views, as each is too high where the run is short for a reason of its own: the plateau of the
+    output over the mean answer (answers still to come are longer), and admissions after the first batch has mixed
+    (a large batch takes long to mix). Where all requests are alike both are exact.
+
+    Returns
+    -------
+    float
+        NaN for a run in which nothing was served.
+    """
+    admitted_s = np.sort(metrics.drop_nan(result.run.outcome.first_scheduled_s))
+    emitted = result.run.outcome.emitted
+    if len(admitted_s) < 2 or not emitted.any():
+        return float("nan")
+    by_output = plateau_tokens_per_s(result) / (emitted.sum() / len(admitted_s))
+    start_s = admitted_s[int(FILLED * len(admitted_s))]
+    end_s = admitted_s[admitted_s < admitted_s[-1]].max(initial=start_s)  # the last wave may not be a whole one
+    later = int(((admitted_s > start_s) & (admitted_s <= end_s)).sum())
+    by_admission = later / (end_s - start_s) if end_s > start_s else float("inf")
+    return float(min(by_output, by_admission))

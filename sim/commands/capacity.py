@@ -1,0 +1,135 @@
+"""`longtail capacity`: what one replica sustains, what a load costs, and what else it could run on."""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sim import Scenario, ScenarioError, Trace, with_values
+from sim.commands.run import check_writable, find_scenario, with_trace
+from sim.commands.summary_text import aligned, number
+from sim.cost import band
+from sim.progress import compile_kernels, note, progress_bar, say
+from sim.studies.alternatives import beside, light_capacity, what_ifs
+from sim.studies.bill import Bill, bill, price_of
+from sim.studies.capacity import Capacity, capacity
+from sim.studies.deployments import fitting, named
+from sim.studies.load_curve import load_of
+from sim.summary import versions
+
+Row = dict[str, Any]
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Search, then print or write the figures."""
+    check_writable(arguments.json)  # not after the work
+    scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
+    scenario, trace = with_trace(scenario, arguments.trace)
+    compile_kernels()
+    with progress_bar("searching") as show:
+        base = capacity(scenario, trace, share=arguments.attainment, on_progress=lambda done: show(done / 2))
+        needed_rps = arguments.rate or load_of(scenario, trace) or 0.0
+        found = report(base, needed_rps, arguments, trace, lambda done: show(0.5 + done / 2))
+    text = json.dumps(found, indent=2, allow_nan=False)
+    say(text if arguments.json == "-" else as_text(found))
+    if arguments.json not in (None, "-"):
+        Path(arguments.json).write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def report(
+    base: Capacity,
+    needed_rps: float,
+    arguments: argparse.Namespace,
+    trace: Trace | None,
+    on_progress: Callable[[float], None],
+) -> Row:
+    """Everything that was found, as JSON can hold it."""
+    scenario = base.scenario
+
+    def priced(found: Capacity) -> Bill:
+        return bill(found, needed_rps, headroom=arguments.headroom)
+
+    changed = what_ifs(scenario, trace, cap=arguments.cap, factor=arguments.tail)
+    others = fitting(scenario, arguments.gpus)[1:]
+    names = [each.name for each in changed] + [named(each) for each in others]
+    asked = [(each.scenario, each.trace) for each in changed] + [(each, trace) for each in others]
+    light = light_capacity(scenario, trace, arguments.attainment)
+    rows: list[Row] = []
+    for name, (other, its_trace) in zip(names, asked, strict=True):
+        try:
+            found = beside(base, light, light_capacity(other, its_trace, arguments.attainment))
+            rows.append(row_of(name, found, priced(found)))
+        except ScenarioError as error:
+            note(f"{name}: {error}")
+            rows.append({"name": name, "refused": str(error)})
+        on_progress(len(rows) / len(asked))
+    return {
+        "versions": versions(),
+        "scenario": scenario.model_dump(mode="json"),
+        "asked": {
+            "rate_rps": needed_rps,
+            "headroom": arguments.headroom,
+            "attainment": arguments.attainment,
+            "price_per_gpu_hour": price_of(scenario),
+        },
+        "capacity": {
+            **row_of(named(scenario), base, priced(base)),
+            "replications": [search._asdict() for search in base.sustained.searches],
+        },
+        "what_if": rows[: len(changed)],
+        "deployments": rows[len(changed) :],
+    }
+
+
+def row_of(name: str, found: Capacity, cost: Bill) -> Row:
+    """One deployment or change in figures."""
+    return {
+        "name": name,
+        "rate_rps": found.sustained.rate_rps,
+        "low_rps": found.sustained.low_rps,
+        "high_rps": found.sustained.high_rps,
+        "output_tokens": found.output_tokens,
+        "truncated": found.truncated,
+        **cost._asdict(),
+        "step_time": band(found.scenario).text,
+    }
+
+
+def as_text(found: Row) -> str:
+    """The answer in a sentence, then every alternative in a row."""
+    asked, own = found["asked"], found["capacity"]
+    scenario = Scenario(**found["scenario"])
+    parts = [
+        f"{asked['rate_rps']:g} requests/s need {own['replicas']} replicas = {own['gpus']} "
+        f"{scenario.deployment.gpu}, {money(own['usd_per_hour'], 2)} $/h, "
+        f"{money(own['usd_per_million_tokens'], 3)} $ per million output tokens",
+        f"one replica ({own['name']}) sustains {own['rate_rps']:.3g} requests/s, 95 % interval "
+        f"{own['low_rps']:.3g} to {own['high_rps']:.3g}, with {asked['attainment']:.0%} of requests within the limits; "
+        f"{asked['headroom']:.0%} of it is kept free",
+        f"error of the step times behind these figures: {own['step_time']}",
+    ]
+    tables = [aligned(list(rows(title, found[key]))) for title, key in (("what if", "what_if"), ("on", "deployments"))]
+    return "\n\n".join(["\n".join(parts), *tables])
+
+
+def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
+    """Header, then a row for each alternative that was not refused."""
+    yield [title, "requests/s", "replicas", "GPUs", "$/h", "$/M tokens", "cut"]
+    for each in alternatives:
+        if "refused" not in each:
+            yield [
+                each["name"],
+                number(each["rate_rps"], 2),
+                number(each["replicas"], 0),
+                number(each["gpus"], 0),
+                money(each["usd_per_hour"], 2),
+                money(each["usd_per_million_tokens"], 3),
+                f"{each['truncated']:.1%}",
+            ]
+
+
+def money(usd: float | None, digits: int) -> str:
+    """An amount, or a dash where the GPU has no price."""
+    return number(usd, digits)

@@ -1,0 +1,58 @@
+"""`longtail capacity`: figures, files, refusals."""
+
+import json
+
+import pytest
+
+from sim.cli import main
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.bill import bill
+from sim.studies.capacity import capacity
+
+FAST = ["--set", "workload.num_requests=2000", "--set", "replications=2", "--gpus", "H200"]
+
+
+def test_the_command_writes_what_the_search_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capacity", "chat", "--rate", "50", "--json", "-", *FAST]) == 0
+    found = json.loads(capsys.readouterr().out)
+    scenario = with_values(preset("chat"), {"workload.num_requests": 2000, "replications": 2})
+    base = capacity(scenario)
+    own = found["capacity"]
+    assert own["rate_rps"] == base.sustained.rate_rps
+    assert {key: own[key] for key in ("replicas", "gpus", "usd_per_hour")} == {
+        key: value for key, value in bill(base, 50.0)._asdict().items() if key in ("replicas", "gpus", "usd_per_hour")
+    }
+    assert len(own["replications"]) == 2
+    assert [row["name"] for row in found["what_if"]][:2] == ["cap of 512 tokens", "tail 2 x longer"]
+    assert {row["name"] for row in found["deployments"]} >= {"2 x H100-SXM", "1 x H200", "8 x H200"}
+
+
+def test_the_answer_comes_first_in_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
+    out = tmp_path / "found.json"
+    options = ["--rate", "50", "--cap", "256", "--tail", "3", "--headroom", "0", "--json", str(out), *FAST]
+    assert main(["capacity", "chat", *options]) == 0
+    printed = capsys.readouterr().out
+    own = json.loads(out.read_text())["capacity"]
+    assert printed.startswith(f"50 requests/s need {own['replicas']} replicas = {own['gpus']} H100-SXM, ")
+    assert "cap of 256 tokens" in printed
+    assert "tail 3 x longer" in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["closed-loop"], "workload.arrivals.kind is 'closed_loop'; one with a rate is needed"),
+        (["chat", "--headroom", "1"], "the share is 1; at least 0 and less than 1 is needed"),
+        (["chat", "--rate", "0"], "the amount is 0; more than 0 is needed"),
+        (["chat", "--gpus", "H1000"], "gpu is 'H1000'"),
+        (["chat", "--set", "slo.tpot_ms=1"], "slo is out of reach (ttft_ms 1000, tpot_ms 1)"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_one_line(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capacity", *options, "--set", "workload.num_requests=1000"]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.strip().count("\n") == 0
