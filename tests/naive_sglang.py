@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from sim.golden.sglang_run import SglangRequests, SglangRules, StepKind
+from sim.engine.sglang.inputs import SglangRules, StepKind
+from sim.golden.sglang_run import SglangRequests
 from tests.naive_sglang_admission import PrefillPass, Verdict
 from tests.naive_sglang_memory import Memory
 from tests.naive_sglang_order import QueueOrder

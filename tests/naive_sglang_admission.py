@@ -5,7 +5,7 @@ Source: README of the SGLang goldens, findings 4 to 9.
 
 from enum import Enum
 
-from sim.golden.sglang_run import SglangRules
+from sim.engine.sglang.inputs import SglangRules
 from tests.naive_sglang_memory import Memory
 from tests.naive_sglang_state import Batch, Member
 

@@ -1,6 +1,6 @@
 """In which order the naive SGLang tries its queue. Source: README of the SGLang goldens, findings 21 to 24."""
 
-from sim.golden.sglang_run import SglangOrder, SglangRules
+from sim.engine.sglang.inputs import SglangOrder, SglangRules
 from tests.naive_sglang_memory import Memory
 from tests.naive_sglang_state import Member
 

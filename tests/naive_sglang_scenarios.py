@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.engine.inputs import Requests
-from sim.golden.sglang_run import END_OF_TEXT, SglangOrder, SglangRequests, SglangRules
+from sim.engine.sglang.inputs import END_OF_TEXT, SglangOrder, SglangRules
+from sim.golden.sglang_run import SglangRequests
 
 Segments = list[tuple[int, int]]  # content id, tokens
 

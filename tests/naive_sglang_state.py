@@ -3,7 +3,8 @@
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from sim.golden.sglang_run import END_OF_TEXT, SglangRequests, SglangRules
+from sim.engine.sglang.inputs import END_OF_TEXT, SglangRules
+from sim.golden.sglang_run import SglangRequests
 from tests.naive_sglang_tree import Node
 from tests.naive_state import members_of
 

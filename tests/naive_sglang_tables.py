@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sim.golden.sglang_run import SglangRequests, SglangRules, SglangRun, SglangSteps
+from sim.engine.sglang.inputs import SglangRules
+from sim.golden.sglang_run import SglangRequests, SglangRun, SglangSteps
 from tests.naive_sglang import Step, simulate
 
 

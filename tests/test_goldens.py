@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.golden import GoldenError, replay, write_table
+from sim.golden import replay, write_table
 from sim.vllm_releases import GROUPS
 from tests import naive_sglang_tables, naive_tables
 from tests.shared import SHARED, needs_shared
@@ -93,9 +93,15 @@ def test_the_public_goldens_of_sglang_are_all_there() -> None:
     assert len(SGLANG) == 22
 
 
-def test_engine_refuses_sglang() -> None:
-    with pytest.raises(GoldenError, match='engine is "sglang"; the engine has only the rules of vLLM'):
-        replay(SGLANG_SHIPPED[0])
+@pytest.mark.parametrize("path", SGLANG_SHIPPED, ids=name_of)
+def test_engine_reproduces_a_shipped_golden_of_sglang(path: Path) -> None:
+    assert replay(path).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("path", SGLANG, ids=name_of)
+def test_engine_reproduces_every_row_of_sglang(path: Path) -> None:
+    assert replay(path).difference is None
 
 
 RELEASES = SHARED / "goldens" / "vllm_releases"

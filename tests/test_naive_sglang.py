@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 
 from sim.engine.inputs import Requests
-from sim.golden.sglang_run import SglangOrder, SglangRequests, SglangRules, StepKind
+from sim.engine.sglang.inputs import SglangOrder, SglangRules, StepKind
+from sim.golden.sglang_run import SglangRequests
 from tests.naive_sglang import Scheduler, Step, simulate
 from tests.naive_sglang_memory import OutOfMemoryError
 from tests.naive_sglang_scenarios import SglangScenario, sglang_scenarios

@@ -111,6 +111,7 @@ class Stop(IntEnum):
     CALLS = 2  # `max_calls` calls were made
     FULL = 3  # no room to record the next call
     STUCK = 4  # nothing runs, nobody can be admitted, nobody will arrive
+    OUT_OF_MEMORY = 5  # SGLang: a prefill that goes on cannot be allocated, and the server's process ends
 
 
 @njit(**ENTRY)

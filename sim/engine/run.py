@@ -157,11 +157,16 @@ def plain_rules(rules: Rules) -> Rules:
 
 def with_more_room(tape: Tape) -> Tape:
     """The same recording with twice the room."""
-    doubled = {}
-    for name, old in tape._asdict().items():
-        doubled[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
-        doubled[name][: len(old)] = old
-    return Tape(**doubled)
+    return Tape(**doubled(tape._asdict()))
+
+
+def doubled(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays of twice the length that begin with these."""
+    longer = {}
+    for name, old in columns.items():
+        longer[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+        longer[name][: len(old)] = old
+    return longer
 
 
 def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
@@ -175,22 +180,27 @@ def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
         gap_count=state.gap_hist[:, 0].copy(),
         gap_sum=state.gap_hist[:, 1].copy(),
         duration_s=float(state.real[st.CLOCK]),
-        counters={
-            "calls": int(count[st.PUSHED]),
-            "steps": int(count[st.SUM_STEPS]),
-            "scheduled_tokens": int(count[st.SUM_TOKENS]),
-            "output_tokens": int(count[st.SUM_OUTPUT]),
-            "preemptions": int(count[st.SUM_PREEMPTED]),
-            "blocks_allocated": int(count[st.SUM_BLOCKS]),
-            "blocks_hit": int(count[st.SUM_HIT_BLOCKS]),
-            "slot_steps_padding": int(count[st.SUM_PADDING]),
-            "waiting_at_end": int(count[st.NUM_WAITING]),
-            "running_at_end": int(count[st.NUM_RUNNING]),
-        },
+        counters=counters_of(count),
         stop=stop,
         steps=None if tape is None else step_table_of(state, tape),
         async_columns=None if tape is None or not rules.is_async else async_columns_of(state, tape),
     )
+
+
+def counters_of(count: Ints) -> dict[str, int]:
+    """Totals of a run."""
+    return {
+        "calls": int(count[st.PUSHED]),
+        "steps": int(count[st.SUM_STEPS]),
+        "scheduled_tokens": int(count[st.SUM_TOKENS]),
+        "output_tokens": int(count[st.SUM_OUTPUT]),
+        "preemptions": int(count[st.SUM_PREEMPTED]),
+        "blocks_allocated": int(count[st.SUM_BLOCKS]),
+        "blocks_hit": int(count[st.SUM_HIT_BLOCKS]),
+        "slot_steps_padding": int(count[st.SUM_PADDING]),
+        "waiting_at_end": int(count[st.NUM_WAITING]),
+        "running_at_end": int(count[st.NUM_RUNNING]),
+    }
 
 
 def outcome_of(rules: Rules, state: State) -> Outcome:

@@ -9,9 +9,34 @@ from typing import Any
 import numpy as np
 
 from sim.engine.inputs import Ints, Requests
+from sim.engine.loop import Stop
+from sim.engine.sglang.inputs import END_OF_TEXT, SglangRules
+from sim.engine.sglang.run import count_iterations, starts
+from sim.engine.sglang.state import (
+    ITERATION,
+    MAX_NEW,
+    T_APPLIED,
+    T_AVAILABLE,
+    T_BATCH,
+    T_CHUNKED,
+    T_EVICTABLE,
+    T_HIT,
+    T_IS_FULL,
+    T_IS_RESET,
+    T_KIND,
+    T_NUM_FINISHED,
+    T_NUM_PREFILL,
+    T_PREEMPTED,
+    T_SCHEDULED,
+    T_STEP,
+    T_WAITING,
+    SglangState,
+    SglangTape,
+)
+from sim.engine.state import FINISHED_RECORDED, PREEMPTED_RECORDED, SCHEDULED_RECORDED, STEPS_RECORDED
 from sim.golden.files import GoldenError
 from sim.golden.sglang_format import ORDERS
-from sim.golden.sglang_run import END_OF_TEXT, SglangRequests, SglangRules, SglangRun
+from sim.golden.sglang_run import SglangRequests, SglangRun, SglangSteps
 from sim.golden.sglang_table import table_of
 
 NAME = "SGLang golden 1"  # such a file says `"format": 1, "engine": "sglang"`
@@ -116,6 +141,51 @@ def whole_text(rows: list[dict[str, Any]], prompts: list[Segments], place_of: In
     return [(content, tokens) for content, tokens in text if tokens]
 
 
-def engine_run(*_: Any) -> SglangRun:
-    """Refuse: the compiled engine has no SGLang."""
-    raise GoldenError('engine is "sglang"; the engine has only the rules of vLLM')
+def engine_run(rules: SglangRules, asked: SglangRequests) -> SglangRun:
+    """The engine's run, iteration by iteration.
+
+    Raises
+    ------
+    GoldenError
+        SGLang itself would have ended without memory.
+    """
+    state, tape, stop = count_iterations(rules, asked.requests, asked.ignore_eos)
+    if stop == Stop.OUT_OF_MEMORY:
+        step = int(state.counts[ITERATION])
+        raise GoldenError(f"step {step} continues a prompt for which memory is short; SGLang's process ends there")
+    return SglangRun(recorded_steps(state, tape), state.req[:, MAX_NEW].astype(np.int64))
+
+
+def recorded_steps(state: SglangState, tape: SglangTape) -> SglangSteps:
+    """The tape's columns as a golden has them: in mixed steps prefill first, then who decodes."""
+    counts = state.counts
+    rows = int(counts[STEPS_RECORDED])
+    n = tape.numbers[:rows]
+    begin, end = n[:, T_SCHEDULED], np.append(n[1:, T_SCHEDULED], counts[SCHEDULED_RECORDED])
+    scheduled = tape.scheduled[: counts[SCHEDULED_RECORDED]]
+    place = np.arange(len(scheduled)) - np.repeat(begin, end - begin)
+    is_prefill = place < np.repeat(n[:, T_NUM_PREFILL], end - begin)
+    applied = n[:, T_APPLIED]
+    num_finished = np.where(applied >= 0, n[applied, T_NUM_FINISHED], 0)
+    return SglangSteps(
+        step=n[:, T_STEP],
+        kind=n[:, T_KIND],
+        prefill_start=starts(n[:, T_NUM_PREFILL]),
+        prefill=scheduled[is_prefill, :3],
+        hit=n[:, T_HIT],
+        decode_start=starts(end - begin - n[:, T_NUM_PREFILL]),
+        decode=scheduled[~is_prefill, 0],
+        retracted_start=np.append(n[:, T_PREEMPTED], counts[PREEMPTED_RECORDED]),
+        retracted=tape.preempted[: counts[PREEMPTED_RECORDED], 0],
+        finished_start=starts(num_finished),
+        finished=tape.finished[: counts[FINISHED_RECORDED]],
+        running=n[:, T_BATCH],
+        waiting=n[:, T_WAITING],
+        available=n[:, T_AVAILABLE],
+        evictable=n[:, T_EVICTABLE],
+        chunked=n[:, T_CHUNKED],
+        is_full=n[:, T_IS_FULL],
+        ratio=tape.ratios[:rows, 0],
+        ratio_end=tape.ratios[:rows, 1],
+        is_reset=n[:, T_IS_RESET],
+    )

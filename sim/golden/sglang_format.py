@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sim.engine.sglang.inputs import SglangOrder, StepKind
 from sim.golden.files import (
     GoldenError,
     is_count,
@@ -13,7 +14,6 @@ from sim.golden.files import (
     need_keys,
     shown,
 )
-from sim.golden.sglang_run import SglangOrder, StepKind
 
 KEYS = ("format", "engine", "version", "tree", "name", "note", "config", "requests", "summary", "steps")
 ORDERS = {"fcfs": SglangOrder.FCFS, "lpm": SglangOrder.LPM, "lof": SglangOrder.LOF}

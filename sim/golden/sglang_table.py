@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sim.engine.inputs import Ints
+from sim.engine.sglang.inputs import StepKind
 from sim.golden.compare import values
 from sim.golden.sglang_format import KINDS
-from sim.golden.sglang_run import SglangRun, SglangSteps, StepKind
+from sim.golden.sglang_run import SglangRun, SglangSteps
 
 KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 Row = dict[str, Any]
