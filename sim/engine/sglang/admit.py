@@ -3,6 +3,7 @@
 Source: README of the SGLang goldens, findings 3 to 8.
 """
 
+import numpy as np
 from numba import njit
 
 from sim.engine.jit import JIT
@@ -27,6 +28,7 @@ from sim.engine.sglang.state import (
     IS_RETRACTED,
     LOCK,
     MAX_NEW,
+    NOTHING,
     NUM_BATCH,
     NUM_FINISH_TIMES,
     POOL_FREE,
@@ -63,7 +65,9 @@ def open_pass(rules, lists, req, count, real):
     mixed = count[NUM_BATCH] if rules.mixed_chunk else 0
     count[INPUT_LEFT] = rules.max_prefill_tokens - mixed
     count[CHUNK_LEFT] = rules.chunked_prefill_size - mixed
-    reserved = reserve_of_running(RUNNING, 0, count[NUM_BATCH], rules.clip_max_new_tokens, real[RATIO], lists, req)
+    reserved = reserve_of_running(
+        NOTHING + RUNNING, NOTHING, count[NUM_BATCH], rules.clip_max_new_tokens, real[RATIO], lists, req
+    )
     real[RESERVED] = mixed + reserved
     count[RESERVED_NOW] = mixed
     count[BATCH_SIZE] = 0
@@ -122,7 +126,7 @@ def continue_chunked(i, parity, rules, lists, req, count, real):
 def admit_from_queue(parity, rules, ring, lists, finish_times, req, records, texts, tree, count, real):
     """Admit heads of the queue; how many. The first one that fails ends the pass: nobody overtakes it."""
     is_chunked = rules.chunked_prefill_size > 0
-    admitted = 0
+    admitted = NOTHING
     while admitted < count[NUM_WAITING] and verdict(is_chunked, count, real) != SPENT:
         if count[BATCH_SIZE] >= rules.max_running_requests - count[NUM_BATCH]:
             count[IS_FULL] = 1
@@ -146,7 +150,7 @@ def try_candidate(i, parity, rules, lists, finish_times, req, texts, tree, count
     """Admit a request or leave it; what that means for the pass."""
     if rules.prefill_max_requests > 0 and count[BATCH_SIZE] >= rules.prefill_max_requests:
         return SPENT
-    known = req[i, PROMPT] + req[i, EMITTED]
+    known = np.int64(req[i, PROMPT] + req[i, EMITTED])
     req[i, FILLED] = known
     is_chunked = rules.chunked_prefill_size > 0
     if req[i, IGNORE_EOS] and not rules.radix_cache:
@@ -157,10 +161,10 @@ def try_candidate(i, parity, rules, lists, finish_times, req, texts, tree, count
         length = min(known, count[CHUNK_LEFT]) if is_chunked else known
         if length <= 0:
             return SPENT
-        prefix = 0
+        prefix = NOTHING
     else:
         node = ROOT
-        prefix = 0
+        prefix = NOTHING
         typical = req[i, TYPICAL]
         if rules.radix_cache:
             prefix, node = match(i, known - 1, texts, tree, count)

@@ -3,6 +3,7 @@
 Source: README of the SGLang goldens, findings 2, 3, 14, 25 and 27.
 """
 
+import numpy as np
 from numba import njit
 
 from sim.engine.jit import JIT
@@ -45,22 +46,23 @@ def next_batch(parity, rules, queue, lists, finish_times, req, records, texts, t
     i = count[CHUNKED]
     if i >= 0 and req[i, EXTEND_END] > req[i, PREFIX]:
         cache_prefill(i, rules.radix_cache, req, texts, tree, count)
+    count[BATCH_SIZE] = 0
     merge_last(lists, req, flight, count)
     drop_finished(lists, req, count)
     prefilled = prefill_batch(parity, rules, queue, lists, finish_times, req, records, texts, tree, count, real)
     if prefilled > 0:
         if rules.mixed_chunk and count[NUM_BATCH] > 0:
-            mix(parity, prefilled, rules, lists, req, records.out_s, tree, count, real)
+            mix(parity, rules, lists, req, records.out_s, tree, count, real)
         return prefilled, prefilled + count[NUM_DECODING]
     if count[NUM_BATCH] > 0:
-        decode_batch(parity, rules, queue.ring, lists, req, records, texts, tree, count, real)
+        decode_batch(parity, rules, queue.ring, lists, req, records, tree, count, real)
     return 0, count[NUM_DECODING]
 
 
 @njit(**JIT)
 def cache_prefill(i, radix_cache, req, texts, tree, count):
     """The tree gets what a prefill has computed."""
-    end = req[i, EXTEND_END]
+    end = np.int64(req[i, EXTEND_END])
     cache(i, end, radix_cache, req, texts, tree, count)
     req[i, PREFIX] = end
 
@@ -134,13 +136,13 @@ def prefill_batch(parity, rules, queue, lists, finish_times, req, records, texts
 
 
 @njit(**JIT)
-def mix(parity, prefilled, rules, lists, req, out_s, tree, count, real):
+def mix(parity, rules, lists, req, out_s, tree, count, real):
     """Those who run join the prefill batch with one token each, if that fits."""
     leave_out_finishing(rules.overlap, lists, req, count)
     size = count[NUM_BATCH]
     if size == 0 or not decode_fits(size, rules.page_size, lists, req, tree, count):
         return
-    decode(parity, prefilled, size, rules.page_size, lists, req, out_s, tree, count, real)
+    decode(parity, size, rules.page_size, lists, req, out_s, tree, count, real)
     for k in range(size):
         i = lists[RUNNING, k]
         req[i, FILLED] = req[i, PROMPT] + req[i, EMITTED]
@@ -149,7 +151,7 @@ def mix(parity, prefilled, rules, lists, req, out_s, tree, count, real):
 
 
 @njit(**JIT)
-def decode_batch(parity, rules, ring, lists, req, records, texts, tree, count, real):
+def decode_batch(parity, rules, ring, lists, req, records, tree, count, real):
     """One token each for the running batch; if memory is short, some are retracted."""
     has_finishing = leave_out_finishing(rules.overlap, lists, req, count)
     if count[NUM_BATCH] == 0:
@@ -161,9 +163,9 @@ def decode_batch(parity, rules, ring, lists, req, records, texts, tree, count, r
         count[IS_FULL] = 0  # their memory is free in the next iteration
         return
     else:
-        retract(rules, ring, lists, req, records, texts, tree, count, real)
+        retract(rules, ring, lists, req, records, tree, count, real)
         count[IS_FULL] = 0
-    decode(parity, 0, count[NUM_BATCH], rules.page_size, lists, req, records.out_s, tree, count, real)
+    decode(parity, count[NUM_BATCH], rules.page_size, lists, req, records.out_s, tree, count, real)
 
 
 @njit(**JIT)

@@ -3,6 +3,7 @@
 The queue is taken as it stands, as SGLang sorts it only when it tries to admit. Source: metrics.md, section 8.1.
 """
 
+import numpy as np
 from numba import njit
 
 from sim.engine.accounts import Bin
@@ -18,6 +19,7 @@ from sim.engine.sglang.state import (
     F_SIZE,
     FLYING,
     MAX_NEW,
+    NOTHING,
     NUM_BATCH,
     POOL_FREE,
     PROMPT,
@@ -32,10 +34,10 @@ from sim.engine.state import KV_STRAGGLER, NUM_PREEMPTED
 @njit(**JIT)
 def row_of_free_pages(newest, rules, ring, lists, req, texts, tree, flight, count, real):
     """The ledger's row: the first reason that applies to the queue's head. `newest`: step just scheduled, or -1."""
-    i = waiting_at(0, ring, count)
-    known = req[i, PROMPT] + req[i, EMITTED]
-    matched = 0
-    idle = 0
+    i = waiting_at(NOTHING, ring, count)
+    known = np.int64(req[i, PROMPT] + req[i, EMITTED])
+    matched = NOTHING
+    idle = NOTHING
     if rules.radix_cache:
         matched, idle = peek(i, known - 1, texts, tree)
     length = known - matched
@@ -60,7 +62,7 @@ def row_of_free_pages(newest, rules, ring, lists, req, texts, tree, flight, coun
 def reserve(newest, rules, lists, req, flight, count, real):
     """Tokens set aside: for those who decode by the ratio, in full for those whose prefill was just scheduled."""
     clip = rules.clip_max_new_tokens
-    reserved = reserve_of_running(RUNNING, 0, count[NUM_BATCH], clip, real[RATIO], lists, req)
+    reserved = reserve_of_running(NOTHING + RUNNING, NOTHING, count[NUM_BATCH], clip, real[RATIO], lists, req)
     if newest < 0 or flight[newest, F_NUM_PREFILL] == 0:
         return reserved
     prefilled = flight[newest, F_NUM_PREFILL]

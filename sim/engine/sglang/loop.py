@@ -6,6 +6,7 @@ the state is unpacked once and helpers get what they touch. Source: README of th
 
 import math
 
+import numpy as np
 from numba import njit
 
 from sim.engine.account import account_for
@@ -254,7 +255,7 @@ def can_run(i, rules, req):
         return False
     if rules.radix_cache or not req[i, IGNORE_EOS]:
         return True
-    left = rules.pool_tokens - pages(req[i, PROMPT], rules.page_size) - rules.page_size - req[i, MAX_NEW]
+    left = rules.pool_tokens - pages(np.int64(req[i, PROMPT]), rules.page_size) - rules.page_size - req[i, MAX_NEW]
     return left > 1
 
 

@@ -9,6 +9,7 @@ from numba import njit
 from sim.engine.jit import JIT
 from sim.engine.sglang.evict import evict_for
 from sim.engine.sglang.state import (
+    BATCH_SIZE,
     COMMITTED,
     EMITTED,
     EXTEND_END,
@@ -16,6 +17,7 @@ from sim.engine.sglang.state import (
     FLYING,
     IS_BROKEN,
     LOCK,
+    NOTHING,
     POOL_FREE,
     PREFIX,
     PROMPT,
@@ -65,7 +67,7 @@ def settle_memory(i, req, out_s, real):
 @njit(**JIT)
 def hold(i, committed, protected, page_size, req, count):
     """The request holds so many tokens of KV, the first `protected` of them in the tree."""
-    before = req[i, COMMITTED]
+    before = np.int64(req[i, COMMITTED])
     tail = committed - protected - before + req[i, PROTECTED]
     unfilled = pages(committed, page_size) - committed - pages(before, page_size) + before
     count[UNFILLED] += unfilled
@@ -89,9 +91,13 @@ def extend(parity, size, page_size, lists, req, out_s, tree, count, real):
     evict_for(news + overestimate, tree.nodes, tree.heads, tree.heap, count)
     for k in range(size):
         i = lists[FLYING + parity, k]
-        take(pages(req[i, EXTEND_END], page_size) - pages(req[i, PREFIX], page_size), page_size, count)
+        take(
+            pages(np.int64(req[i, EXTEND_END]), page_size) - pages(np.int64(req[i, PREFIX]), page_size),
+            page_size,
+            count,
+        )
         settle_memory(i, req, out_s, real)
-        hold(i, req[i, EXTEND_END], req[i, PROTECTED], page_size, req, count)
+        hold(i, np.int64(req[i, EXTEND_END]), np.int64(req[i, PROTECTED]), page_size, req, count)
 
 
 @njit(**JIT)
@@ -106,10 +112,11 @@ def decode_fits(size, page_size, lists, req, tree, count):
 
 
 @njit(**JIT)
-def decode(parity, offset, size, page_size, lists, req, out_s, tree, count, real):
+def decode(parity, size, page_size, lists, req, out_s, tree, count, real):
     """Allocate one token for each member of the running batch, all of whom join the step being built."""
     evict_for(size * page_size, tree.nodes, tree.heads, tree.heap, count)
     now = real[CLOCK]
+    offset = count[BATCH_SIZE]
     typical = 0
     reads = 0
     new_pages = 0
@@ -140,16 +147,16 @@ def decode(parity, offset, size, page_size, lists, req, out_s, tree, count, real
 @njit(**JIT)
 def cache(i, tokens, radix_cache, req, texts, tree, count):
     """Give the tree a request's first tokens; the lock moves to their end. KV the tree had already is freed."""
-    tokens = min(tokens, req[i, FILLED])
+    tokens = np.int64(min(tokens, req[i, FILLED]))
     if not radix_cache or tokens == 0:
         return
     matched, last = insert(i, tokens, texts, tree, count)
-    prompt = min(req[i, PROMPT], tokens)
+    prompt = np.int64(min(req[i, PROMPT], tokens))
     protected = tokens - tokens % texts.page_size
     if prompt - prompt % texts.page_size < protected:
         insert(i, prompt, texts, tree, count)  # so that the answer can be evicted without the prompt
     count[POOL_FREE] += matched - req[i, PROTECTED]
-    hold(i, req[i, COMMITTED], protected, texts.page_size, req, count)
+    hold(i, np.int64(req[i, COMMITTED]), protected, texts.page_size, req, count)
     move_lock(i, last, req, tree, count)
 
 
@@ -163,14 +170,19 @@ def move_lock(i, node, req, tree, count):
 
 
 @njit(**JIT)
-def release(i, caching, radix_cache, req, out_s, texts, tree, count, real):
-    """Take back all KV of a request that finished, whose text is cached, or was retracted."""
+def finish(i, radix_cache, req, out_s, texts, tree, count, real):
+    """The request has its last token: its text is cached as far as its KV goes, and its memory comes free."""
+    req[i, FILLED] = req[i, PROMPT] + req[i, EMITTED]
+    cache(i, np.int64(req[i, COMMITTED]), radix_cache, req, texts, tree, count)
+    release(i, texts.page_size, req, out_s, tree, count, real)
+
+
+@njit(**JIT)
+def release(i, page_size, req, out_s, tree, count, real):
+    """Take back all KV of a request that finished or was retracted; what the tree has stays there."""
     settle_memory(i, req, out_s, real)
-    if caching:
-        req[i, FILLED] = req[i, PROMPT] + req[i, EMITTED]
-        cache(i, min(req[i, COMMITTED], req[i, FILLED]), radix_cache, req, texts, tree, count)
-    count[POOL_FREE] += pages(req[i, COMMITTED], texts.page_size) - req[i, PROTECTED]
-    hold(i, 0, 0, texts.page_size, req, count)
+    count[POOL_FREE] += pages(np.int64(req[i, COMMITTED]), page_size) - req[i, PROTECTED]
+    hold(i, NOTHING, NOTHING, page_size, req, count)
     move_lock(i, ROOT, req, tree, count)
     req[i, PREFIX] = 0
     req[i, EXTEND_END] = 0

@@ -12,6 +12,7 @@ from sim.engine.sglang.state import (
     EMITTED,
     MAX_NEW,
     MOST_MATCHED,
+    NOTHING,
     NUM_SORTED,
     PASSES,
     PROMPT,
@@ -26,8 +27,8 @@ from sim.engine.state import NUM_WAITING
 
 TOUCH_INTERVAL = 32  # passes
 SHORT_MATCH = 32  # tokens: a request with so little in the cache may wait for a like one
-SHARED_IN_QUEUE = 32  # tokens in common with a like one from which on it does
-BEHIND_ALL = 1 << 40
+SHARED_IN_QUEUE = np.int64(32)  # tokens in common with a like one from which on it does
+BEHIND_ALL = np.int64(1 << 40)
 
 
 @njit(**JIT)
@@ -65,23 +66,23 @@ def sort_queue(order, radix_cache, queue, req, texts, tree, count):
     if radix_cache and count[PASSES] % TOUCH_INTERVAL == 0:
         for k in range(min(waiting, MOST_MATCHED) - 1, -1, -1):
             i = waiting_at(k, queue.ring, count)
-            match(i, req[i, PROMPT] + req[i, EMITTED], texts, tree, count)
+            match(i, np.int64(req[i, PROMPT] + req[i, EMITTED]), texts, tree, count)
     count[PASSES] += 1
 
 
 @njit(**JIT)
 def sort_by_match(ring, sorting, req, texts, tree, count):
     """Longest cached beginning first; requests that begin like an uncached one before them go last."""
-    num_seen = 0
+    num_seen = NOTHING
     for k in range(count[NUM_WAITING]):
         i = waiting_at(k, ring, count)
         known = np.int64(req[i, PROMPT] + req[i, EMITTED])
         matched, _ = match(i, known, texts, tree, count)
         rank = -min(matched, known - 1)
         if matched <= SHORT_MATCH and known >= SHARED_IN_QUEUE:
-            key = text_key(i, 0, SHARED_IN_QUEUE, texts.texts, texts.segments)
+            key = text_key(i, NOTHING, SHARED_IN_QUEUE, texts.texts, texts.segments)
             if begins_like_one(i, key, num_seen, sorting, texts):
-                rank = np.int64(BEHIND_ALL)
+                rank = BEHIND_ALL
             else:
                 sorting[SEEN, num_seen] = i
                 sorting[SEEN_KEY, num_seen] = key
@@ -95,7 +96,7 @@ def begins_like_one(i, key, num_seen, sorting, texts):
     for k in range(num_seen):
         if sorting[SEEN_KEY, k] == key:
             j = sorting[SEEN, k]
-            if equal_until(i, j, 0, SHARED_IN_QUEUE, texts.texts, texts.segments) == SHARED_IN_QUEUE:
+            if equal_until(i, j, NOTHING, SHARED_IN_QUEUE, texts.texts, texts.segments) == SHARED_IN_QUEUE:
                 return True
     return False
 
@@ -123,7 +124,7 @@ def sort_by_output(ring, spare, req, count):
         for low in range(begin, end - width, 2 * width):
             merge(low, low + width, min(low + 2 * width, end), ring, spare, req, count[QUEUE_HEAD])
         width *= 2
-    merge(0, begin, end, ring, spare, req, count[QUEUE_HEAD])
+    merge(NOTHING, begin, end, ring, spare, req, count[QUEUE_HEAD])
     count[NUM_SORTED] = end
 
 

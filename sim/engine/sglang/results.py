@@ -10,7 +10,7 @@ from sim.engine.arrivals import think
 from sim.engine.gaps import note_gap
 from sim.engine.jit import JIT
 from sim.engine.sglang.batch import cache_prefill
-from sim.engine.sglang.memory import release
+from sim.engine.sglang.memory import finish
 from sim.engine.sglang.state import (
     DEPARTED,
     EMITTED,
@@ -22,6 +22,7 @@ from sim.engine.sglang.state import (
     IS_FINISHED,
     IS_RETRACTED,
     MIDDLE_CHUNKS,
+    NOTHING,
     READS,
 )
 from sim.engine.state import (
@@ -80,7 +81,7 @@ def take_results(
     radix_cache = rules.radix_cache
     now = real[CLOCK]
     gap_s = -1.0
-    alike = 0  # members that waited `gap_s`
+    alike = NOTHING  # members that waited `gap_s`
     prefilled = flight[parity, F_NUM_PREFILL]
     for k in range(flight[parity, F_SIZE]):
         i = lists[FLYING + parity, k]
@@ -99,7 +100,7 @@ def take_results(
                 if alike > 0:
                     note_gap(gap_s, alike, gap_hist, count, real)
                 gap_s = waited
-                alike = 0
+                alike = NOTHING
             alike += 1
             if waited > out_s[i, MAX_ITL_S]:
                 out_s[i, MAX_ITL_S] = waited
@@ -109,7 +110,7 @@ def take_results(
                 finished[count[FINISHED_RECORDED]] = i
                 count[FINISHED_RECORDED] += 1
             req[i, IS_FINISHED] = 1
-            release(i, True, radix_cache, req, out_s, texts, tree, count, real)
+            finish(i, radix_cache, req, out_s, texts, tree, count, real)
             out_n[i, STATUS] = Status.FINISHED
             count[NUM_DONE] += 1
             count[DEPARTED] += 1

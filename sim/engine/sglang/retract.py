@@ -30,7 +30,7 @@ from sim.engine.state import NUM_PREEMPTED, PREEMPTED, START_S, SUM_PREEMPTED
 
 
 @njit(**JIT)
-def retract(rules, ring, lists, req, records, texts, tree, count, real):
+def retract(rules, ring, lists, req, records, tree, count, real):
     """Send members back to the end of the queue until the others can decode; the last one stays."""
     sort_by_progress(lists, req, count)
     page_size = rules.page_size
@@ -40,7 +40,7 @@ def retract(rules, ring, lists, req, records, texts, tree, count, real):
         count[NUM_BATCH] -= 1
         i = lists[RUNNING, count[NUM_BATCH]]
         note_retraction(i, lists, req, records.out_n, count)
-        release(i, False, rules.radix_cache, req, records.out_s, texts, tree, count, real)
+        release(i, rules.page_size, req, records.out_s, tree, count, real)
         records.out_s[i, SINCE_S] = real[START_S]
         evict_for(rules.retract_decode_steps * count[NUM_BATCH], tree.nodes, tree.heads, tree.heap, count)
     for k in range(count[NUM_PREEMPTED]):

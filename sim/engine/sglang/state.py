@@ -74,7 +74,9 @@ CONTENT, REACH = range(2)  # content id; where the segment ends, counted from th
     IN_HEAP,
 ) = range(11)
 NUM_NODE = 11
-ROOT = 0
+# Typed, as a plain 0 is another type to the compiler, and every function it is passed to would be compiled twice.
+NOTHING = np.int64(0)
+ROOT = NOTHING
 
 # Rows of `lists`, requests in order: the running batch, for each of two steps in flight its batch and what each of its
 # decoding members reads, and who was retracted in this iteration with the tokens that lost.

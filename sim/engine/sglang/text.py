@@ -6,7 +6,7 @@ from numba import njit
 from sim.engine.jit import JIT
 from sim.engine.prefix_cache import mix
 from sim.engine.sglang.inputs import END_OF_TEXT
-from sim.engine.sglang.state import CONTENT, END_SEGMENT, EOS_AT, FIRST_SEGMENT, REACH
+from sim.engine.sglang.state import CONTENT, END_SEGMENT, EOS_AT, FIRST_SEGMENT, NOTHING, REACH
 
 
 @njit(**JIT)
@@ -57,16 +57,16 @@ def equal_until(i, j, at, limit, texts, segments):
 def text_key(i, at, end, texts, segments):
     """Hash of a stretch of text; equal tokens give equal hashes however they are cut into segments."""
     s = segment_at(i, at, texts, segments)
-    key = np.int64(0)
+    key = NOTHING
     run = np.int64(-1)
-    length = 0
+    length = NOTHING
     while at < end:
         content, reach = run_at(i, s, at, texts, segments)
         if content != run:
             if length > 0:
                 key = mix(key, run, length)
             run = content
-            length = 0
+            length = NOTHING
         stop = min(reach, end)
         length += stop - at
         at = stop

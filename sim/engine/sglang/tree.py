@@ -15,6 +15,7 @@ from sim.engine.sglang.state import (
     LENGTH,
     LOCKS,
     NEXT,
+    NOTHING,
     NUM_FREE_NODES,
     OWNER,
     PARENT,
@@ -57,7 +58,7 @@ def match(i, tokens, texts, tree, count):
     count[TREE_CLOCK] += 1
     limit = tokens - tokens % texts.page_size
     node = ROOT
-    at = 0
+    at = NOTHING
     while at < limit:
         child, reach = find_child(node, i, at, limit, texts, tree)
         if child < 0:
@@ -100,8 +101,8 @@ def peek(i, tokens, texts, tree):
     """Length of the longest cached beginning, and how much of it nothing locks; touches nothing."""
     limit = tokens - tokens % texts.page_size
     node = ROOT
-    at = 0
-    idle = 0
+    at = NOTHING
+    idle = NOTHING
     while at < limit:
         child, reach = find_child(node, i, at, limit, texts, tree)
         if child < 0:
