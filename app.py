@@ -12,16 +12,27 @@ from typing import Any
 import plotly
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+PAGES = Path(__file__).parent / "pages"
+SCRIPTS = {path.name: path for path in (PAGES / "js").glob("*.js")}
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 A_DAY = {"Cache-Control": "public, max-age=86400"}
+ASK_AGAIN = {"Cache-Control": "no-cache"}  # the scripts fit the pages of the same version only
 
 
 async def plotly_js(request: Request) -> FileResponse:
     """The copy of plotly.js that came with Plotly: no request leaves the host."""
     return FileResponse(PLOTLY_JS, media_type="text/javascript", headers=A_DAY)
+
+
+async def script(request: Request) -> Response:
+    """One of our own scripts."""
+    path = SCRIPTS.get(request.path_params["name"])
+    if path is None:
+        return Response(status_code=404)
+    return FileResponse(path, media_type="text/javascript", headers=ASK_AGAIN)
 
 
 def warm_up() -> None:
@@ -40,5 +51,10 @@ async def warm(app: st.App) -> AsyncIterator[dict[str, Any]]:
 
 
 app = st.App(
-    Path(__file__).parent / "pages" / "_main.py", lifespan=warm, routes=[Route("/assets/plotly.min.js", plotly_js)]
+    PAGES / "_main.py",
+    lifespan=warm,
+    routes=[
+        Route("/assets/plotly.min.js", plotly_js),
+        Route("/assets/js/{name}", script),
+    ],
 )

@@ -59,6 +59,20 @@ class Trace:
         """The same lengths in the same order, to arrive as a scenario says."""
         return replace(self, arrival_s=None)
 
+    def head(self, n: int) -> "Trace":
+        """The first `n` requests, as another trace."""
+        if n >= len(self):
+            return self
+        return replace(
+            self,
+            sha256=f"{self.sha256}:{n}",
+            arrival_s=None if self.arrival_s is None else self.arrival_s[:n],
+            prompt_len=None if self.prompt_len is None else self.prompt_len[:n],
+            output_len=self.output_len[:n],
+            type_id=self.type_id[:n],
+            segments=None if self.segments is None else _taken(self.segments, np.arange(n)),
+        )
+
 
 def trace_of(
     name: str,

@@ -1,0 +1,41 @@
+"""Batch theatre: one run step by step, as the scheduler decided it."""
+
+import streamlit as st
+from ui import runs
+from ui.header import header
+from ui.theatre import recorded, theatre
+
+from sim.errors import ScenarioError
+from sim.studies.theatre_play import MAX_REQUESTS
+from sim.view.theatre_words import bounds, verdict
+
+asked = st.session_state.asked
+if asked.scenario is None:
+    header("This scenario cannot run.", asked, can_pin=False)
+    st.error(asked.refusal)
+    st.stop()
+
+runs.ready()
+head = st.container()
+with st.container(horizontal=True, vertical_alignment="center", key="theatre_size"):
+    num_requests = st.select_slider(
+        "Requests in the play",
+        (20, 50, 100, 150, 200, MAX_REQUESTS),
+        value=150,
+        key="play_requests",
+        persist_state="session",
+        help="The first so many requests of the scenario are run and recorded. More: a longer play, smaller slots.",
+        width=280,
+    )
+    note = st.empty()
+try:
+    run, text = recorded(asked, num_requests)
+except ScenarioError as error:
+    with head:
+        header("This scenario cannot run.", asked, can_pin=False)
+    st.error(str(error))
+    st.stop()
+with head:
+    header(verdict(run), asked, can_pin=False)
+note.caption(bounds(run))
+theatre(text)

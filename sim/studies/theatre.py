@@ -1,0 +1,257 @@
+"""A recorded run put back together: what every request did in every step, read off the step table alone.
+
+A row of the table is a call of the scheduler and the step it started. Requests and steps are numbered from 0.
+"""
+
+from enum import IntEnum
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.engine import AsyncColumns, StepTable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class State(IntEnum):
+    """What a request does in a step."""
+
+    WAITING = 0  # arrived, never yet scheduled
+    PREFILL = 1
+    DECODE = 2
+    RECOMPUTE = 3  # tokens that it had computed before it was preempted
+    PASSED_OVER = 4  # running, but the step has no token for it
+    PREEMPTED = 5
+    HELD = 6  # finished, in a batch that has not ended
+
+
+class Segment(NamedTuple):
+    """Steps in which a request does the same; both ends belong to it."""
+
+    first: int
+    last: int
+    state: State
+    computed: int  # tokens whose KV it holds after its first step
+    growth: int  # tokens more with each further step
+
+
+class Chunk(NamedTuple):
+    """Prompt tokens of one request in one step, or tokens computed again."""
+
+    step: int
+    tokens: int
+    before: int  # tokens computed before
+
+
+class Life(NamedTuple):
+    """One request from its arrival to its end."""
+
+    segments: list[Segment]
+    chunks: list[Chunk]
+    token_steps: Ints  # (t,) steps that brought it an output token
+    finished: int  # step of its last token; -1: not within the table
+
+
+class Requests(NamedTuple):
+    """What the table does not say about the requests; one row a request."""
+
+    arrival_s: Floats  # (n,) NaN: never
+    prompt_len: Ints  # (n,)
+    output_len: Ints  # (n,)
+    priority: Ints  # (n,) smaller is served first; all 0 where only the arrival counts
+    is_rejected: Bools  # (n,) never joined the queue
+
+
+def lives(
+    table: StepTable, requests: Requests, *, is_held: bool = False, columns: AsyncColumns | None = None
+) -> list[Life]:
+    """Put every request's way through the table back together.
+
+    Parameters
+    ----------
+    table : StepTable
+    requests : Requests
+    is_held : bool
+        Finished members keep their places until the batch ends.
+    columns : AsyncColumns, optional
+        Of an asynchronous run.
+    """
+    num_steps = len(table.start_s)
+    called_s = table.start_s if columns is None else columns.called_s
+    arrival = np.searchsorted(called_s, np.nan_to_num(requests.arrival_s, nan=np.inf))
+    step_of_row = np.repeat(np.arange(num_steps), np.diff(table.scheduled_start))
+    preempted = _steps_of(table.preempted[:, 0], table.preempted_start, len(arrival))
+    finished = np.full(len(arrival), -1)
+    finished[table.finished] = np.repeat(np.arange(num_steps), np.diff(table.finished_start))
+    leaves = finished if columns is None else np.where(finished >= 0, columns.applied_after[finished], -1)
+    leaves = np.where(finished >= 0, leaves, num_steps - 1)
+    if is_held:
+        leaves = _batch_ends(step_of_row, table.scheduled[:, 0], finished, num_steps)
+    order = np.argsort(table.scheduled[:, 0], kind="stable")
+    borders = np.searchsorted(table.scheduled[order, 0], np.arange(len(arrival) + 1))
+    found = []
+    for i in range(len(arrival)):
+        mine = order[borders[i] : borders[i + 1]]
+        rows = _rows(step_of_row[mine], table.scheduled[mine], int(requests.prompt_len[i]), int(requests.output_len[i]))
+        begin = num_steps if requests.is_rejected[i] else int(arrival[i])
+        runs = _runs(rows)
+        segments = _segments(runs, begin, int(leaves[i]), preempted[i], is_done=finished[i] >= 0, is_held=is_held)
+        found.append(Life(segments, _chunks(rows), rows.step[rows.is_output], int(finished[i])))
+    return found
+
+
+def _steps_of(request: Ints, start: Ints, num_requests: int) -> list[list[int]]:
+    """Steps at which each request is in a list of the table."""
+    steps: list[list[int]] = [[] for _ in range(num_requests)]
+    for i, step in zip(request.tolist(), np.repeat(np.arange(len(start) - 1), np.diff(start)).tolist(), strict=True):
+        steps[i].append(step)
+    return steps
+
+
+def _batch_ends(step_of_row: Ints, request: Ints, finished: Ints, num_steps: int) -> Ints:
+    """Last step of each request's batch: a closed batch ends with the last of those who began together."""
+    begin = np.full(len(finished), -1)
+    begin[request[::-1]] = step_of_row[::-1]  # the first row of a request wins
+    ends = np.full(num_steps + 1, -1)
+    done = np.where(finished >= 0, finished, num_steps - 1)
+    np.maximum.at(ends, begin[begin >= 0], done[begin >= 0])
+    return np.where(begin >= 0, ends[begin], num_steps - 1)
+
+
+class Rows(NamedTuple):
+    """One request's rows of the table, one entry a row."""
+
+    step: Ints
+    tokens: Ints
+    before: Ints
+    state: Ints
+    is_output: Bools  # brings an output token
+
+
+def _rows(step: Ints, scheduled: Ints, prompt_len: int, output_len: int) -> Rows:
+    """A token comes whenever all that is known has been computed for the first time."""
+    tokens, before = scheduled[:, 1], scheduled[:, 2]
+    after = before + tokens
+    high = np.maximum.accumulate(np.append(0, after))[:-1]  # most tokens ever computed, before each row
+    is_output = (after >= prompt_len) & (after > high)
+    is_output &= np.cumsum(is_output) <= output_len  # what comes after the end is thrown away
+    state = np.where(before < high, State.RECOMPUTE, State.PREFILL)
+    state[(tokens == 1) & (before >= high) & (high >= prompt_len)] = State.DECODE
+    return Rows(step, tokens, before, state, is_output)
+
+
+def _chunks(rows: Rows) -> list[Chunk]:
+    at = rows.state != State.DECODE
+    return [Chunk(*each) for each in zip(*(column[at].tolist() for column in rows[:3]), strict=True)]
+
+
+def _runs(rows: Rows) -> list[Segment]:
+    """Rows as segments; decoding without a break is one."""
+    is_decode = rows.state == State.DECODE
+    goes_on = is_decode[1:] & is_decode[:-1] & (np.diff(rows.step) == 1)
+    starts = np.flatnonzero(np.append(True, ~goes_on)[: len(rows.step)])
+    ends = np.append(starts, len(rows.step))[1:] - 1
+    columns = (rows.step[starts], rows.step[ends], rows.state[starts], (rows.before + rows.tokens)[starts])
+    return [
+        Segment(first, last, State(state), computed, int(last > first))
+        for first, last, state, computed in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _segments(
+    runs: list[Segment], begin: int, leaves: int, preempted: list[int], *, is_done: bool, is_held: bool
+) -> list[Segment]:
+    """One request's steps from its arrival on, without a gap."""
+    first = runs[0].first if runs else leaves + 1
+    found = [Segment(begin, first - 1, State.WAITING, 0, 0)] if begin < first else []
+    for run in runs:
+        if found and run.first > found[-1].last + 1:
+            found += _between(found[-1], run.first - 1, preempted, State.PASSED_OVER)
+        found.append(run)
+    if runs and leaves > found[-1].last:
+        found += _between(found[-1], leaves, preempted, State.HELD if is_done and is_held else State.PASSED_OVER)
+    return found
+
+
+def _between(before: Segment, last: int, preempted: list[int], state: State) -> list[Segment]:
+    """Steps without a row: `state` until a preemption, if there is one."""
+    computed = before.computed + before.growth * (before.last - before.first)
+    first = before.last + 1
+    at = next((step for step in preempted if first <= step <= last), None)
+    if at is None:
+        return [Segment(first, last, state, computed, 0)]
+    quiet = [Segment(first, at - 1, state, computed, 0)] if at > first else []
+    return [*quiet, Segment(at, last, State.PREEMPTED, 0, 0)]
+
+
+def lanes(found: list[Life]) -> list[int]:
+    """A place on the picture for each request from its arrival to its end, the lowest free one; -1 for none."""
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    lane = [-1] * len(found)
+    num_lanes = 0
+    for i in sorted((i for i in range(len(found)) if found[i].segments), key=lambda i: found[i].segments[0].first):
+        while busy and busy[0][0] < found[i].segments[0].first:
+            heappush(free, heappop(busy)[1])
+        if not free:
+            heappush(free, num_lanes)
+            num_lanes += 1
+        lane[i] = heappop(free)
+        heappush(busy, (found[i].segments[-1].last, lane[i]))
+    return lane
+
+
+def queues(found: list[Life], requests: Requests, table: StepTable) -> list[tuple[int, list[int]]]:
+    """Who waits, first to be served first, right after each call that changed it: pairs of step and requests.
+
+    A preempted request goes to the front of its like. Source: vLLM V1's queues, first come and by priority.
+    """
+    is_out = [{(s.state, s.first) for s in life.segments} for life in found]
+    enter: dict[int, list[int]] = {}
+    leave: dict[int, list[int]] = {}
+    for i, life in enumerate(found):
+        for segment in life.segments:
+            if segment.state in (State.WAITING, State.PREEMPTED):
+                if segment.state == State.WAITING:
+                    enter.setdefault(segment.first, []).append(i)
+                leave.setdefault(segment.last + 1, []).append(i)
+    thrown_out = np.split(table.preempted[:, 0], table.preempted_start[1:-1])
+    waiting: list[int] = []
+    changes = []
+    for step in sorted({*enter, *leave, *(k for k in range(len(thrown_out)) if len(thrown_out[k]))}):
+        if step >= len(table.start_s):
+            break
+        waiting += enter.get(step, [])
+        for i in thrown_out[step].tolist():
+            if (State.PREEMPTED, step) in is_out[i]:
+                waiting.insert(0, i)
+        for i in leave.get(step, []):
+            waiting.remove(i)
+        if requests.priority.any():
+            waiting.sort(key=lambda i: (requests.priority[i], requests.arrival_s[i], i))
+        changes.append((step, list(waiting)))
+    return changes
+
+
+class Stall(NamedTuple):
+    """The longest time that a request had to wait between two of its tokens."""
+
+    request: int
+    gap_s: float
+    first: int  # step of the token before
+    last: int  # step of the token after
+
+
+def worst_stall(found: list[Life], end_s: Floats) -> Stall | None:
+    """Over all requests; None where nobody got two tokens."""
+    worst: Stall | None = None
+    for i, life in enumerate(found):
+        gaps = np.diff(end_s[life.token_steps])
+        if len(gaps) and (worst is None or gaps.max() > worst.gap_s):
+            at = int(gaps.argmax())
+            worst = Stall(i, float(gaps[at]), int(life.token_steps[at]), int(life.token_steps[at + 1]))
+    return worst

@@ -1,0 +1,183 @@
+"""A run put back together from its step table: against the naive simulator's members and queues, and by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from sim import engine
+from sim.engine.inputs import Order
+from sim.studies.theatre import Requests, Segment, State, lanes, lives, queues, worst_stall
+from tests import naive
+from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
+
+
+def put_together(scenario: Scenario, *, is_async: bool = False):
+    rules = scenario.rules._replace(is_async=int(is_async))
+    run = engine.run(rules, scenario.requests, scenario.step_time, max_calls=MAX_CALLS, record_steps=True)
+    asked = scenario.requests
+    requests = Requests(
+        run.outcome.arrival_s,
+        asked.prompt_len,
+        asked.output_len,
+        asked.priority if rules.order == Order.PRIORITY else np.zeros_like(asked.priority),
+        run.outcome.status == engine.Status.REJECTED,
+    )
+    found = lives(run.steps, requests, is_held=bool(rules.hold), columns=run.async_columns)
+    return run, requests, found
+
+
+def at(life, step):
+    """The segment of a step; at most one."""
+    here = [segment for segment in life.segments if segment.first <= step <= segment.last]
+    assert len(here) <= 1
+    return here[0] if here else None
+
+
+def assert_counts(run, found, rules):
+    for step in range(len(run.steps.start_s)):
+        here = [segment for life in found if (segment := at(life, step)) is not None]
+        is_waiting = [segment.state in (State.WAITING, State.PREEMPTED) for segment in here]
+        assert sum(is_waiting) == run.steps.waiting[step]
+        assert len(here) - sum(is_waiting) == run.steps.running[step]
+        if not rules.prefix_caching and rules.reserve == engine.Reserve.CHUNK:
+            held = sum(-(-(s.computed + s.growth * (step - s.first)) // rules.block_size) for s in here)
+            assert rules.usable_blocks - held == run.steps.free_scheduled[step]
+
+
+@settings(max_examples=150)
+@given(vllm_scenarios())
+def test_everybody_is_where_the_table_counts_them(scenario: Scenario) -> None:
+    run, _, found = put_together(scenario)
+    assert_counts(run, found, scenario.rules)
+
+
+@settings(max_examples=100)
+@given(static_scenarios())
+def test_members_of_a_batch_are_where_the_table_counts_them(scenario: Scenario) -> None:
+    run, _, found = put_together(scenario)
+    assert_counts(run, found, scenario.rules)
+
+
+@settings(max_examples=100)
+@given(vllm_scenarios())
+def test_members_of_an_asynchronous_run_are_where_the_table_counts_them(scenario: Scenario) -> None:
+    run, _, found = put_together(scenario, is_async=True)
+    for step in range(len(run.steps.start_s)):
+        here = [segment for life in found if (segment := at(life, step)) is not None]
+        assert sum(s.state not in (State.WAITING, State.PREEMPTED) for s in here) == run.steps.running[step]
+
+
+@settings(max_examples=150)
+@given(vllm_scenarios())
+def test_queue_and_tokens_are_those_of_the_naive_simulator(scenario: Scenario) -> None:
+    run, requests, found = put_together(scenario)
+    waiting: list[list[int]] = []
+
+    def look(moment: naive.Moment) -> None:
+        if moment.is_call:
+            waiting.append([member.id for member in moment.scheduler.waiting])
+
+    expected = naive.simulate(*scenario, max_calls=MAX_CALLS, observe=look)
+    changes = dict(queues(found, requests, run.steps))
+    now: list[int] = []
+    for step, ids in enumerate(waiting):
+        now = changes.get(step, now)
+        assert now == ids
+    for life, times in zip(found, expected.token_times, strict=True):
+        assert run.steps.end_s[life.token_steps].tolist() == times
+
+
+def table(*calls, running=0, waiting=0):
+    """A step table from calls: start, end, scheduled, preempted, finished."""
+    starts = {name: np.cumsum([0, *(len(call[at]) for call in calls)]) for name, at in
+              (("scheduled", 2), ("preempted", 3), ("finished", 4))}  # fmt: skip
+    rows = {
+        "scheduled": np.array([row for call in calls for row in call[2]], np.int64).reshape(-1, 4),
+        "preempted": np.array([row for call in calls for row in call[3]], np.int64).reshape(-1, 2),
+        "finished": np.array([row for call in calls for row in call[4]], np.int64),
+    }
+    none = np.zeros(len(calls), np.int64)
+    return engine.StepTable(
+        np.array([call[0] for call in calls], float),
+        np.array([call[1] for call in calls], float),
+        none, none, none, none,
+        starts["scheduled"], rows["scheduled"], starts["preempted"], rows["preempted"],
+        starts["finished"], rows["finished"],
+    )  # fmt: skip
+
+
+@pytest.fixture
+def preemption():
+    """Request 0 (prompt 3, 4 tokens) goes on; request 1 (prompt 2, 2 tokens) is thrown out and comes back."""
+    return table(
+        (0.0, 1.0, [(0, 3, 0, 3), (1, 2, 0, 2)], [], []),  # both prompts: a token each
+        (1.0, 2.0, [(0, 1, 3, 4)], [(1, 2)], []),  # no block for 1: its 2 tokens are lost
+        (2.0, 3.0, [(0, 1, 4, 5)], [], []),
+        (3.0, 4.5, [(0, 1, 5, 6), (1, 2, 0, 2)], [], [0]),  # 1 is back with two of its three tokens
+        (4.5, 5.0, [(1, 1, 2, 3)], [], [1]),  # the third brings its second answer token
+    )
+
+
+def two_requests(arrival=(0.0, 0.0)):
+    zeros = np.zeros(2, np.int64)
+    return Requests(
+        np.array(arrival), np.array([3, 2]), np.array([4, 2]), zeros, np.zeros(2, np.bool_)
+    )  # fmt: skip
+
+
+def test_a_preempted_request_waits_recomputes_and_goes_on(preemption):
+    first, second = lives(preemption, two_requests())
+    assert first.segments == [Segment(0, 0, State.PREFILL, 3, 0), Segment(1, 3, State.DECODE, 4, 1)]
+    assert first.token_steps.tolist() == [0, 1, 2, 3]
+    assert second.segments == [
+        Segment(0, 0, State.PREFILL, 2, 0),
+        Segment(1, 2, State.PREEMPTED, 0, 0),
+        Segment(3, 3, State.RECOMPUTE, 2, 0),
+        Segment(4, 4, State.DECODE, 3, 0),
+    ]
+    assert second.token_steps.tolist() == [0, 4]
+    assert (first.finished, second.finished) == (3, 4)
+
+
+def test_worst_stall_is_the_longest_gap_between_two_tokens(preemption):
+    stall = worst_stall(lives(preemption, two_requests()), preemption.end_s)
+    assert stall == (1, 4.0, 0, 4)  # tokens at 1.0 and 5.0 s
+    assert worst_stall([], preemption.end_s) is None
+
+
+def test_queue_holds_the_preempted_until_it_is_back(preemption):
+    found = lives(preemption, two_requests())
+    assert queues(found, two_requests(), preemption) == [(1, [1]), (3, [])]
+
+
+def test_who_comes_later_waits_from_the_next_call_on(preemption):
+    late = preemption._replace(
+        scheduled=preemption.scheduled[[0, 2, 3, 4, 5, 6]],
+        scheduled_start=np.array([0, 1, 2, 3, 5, 6]),
+        preempted=preemption.preempted[:0],
+        preempted_start=np.zeros(6, np.int64),
+    )
+    _, second = lives(late, two_requests((0.0, 0.5)))
+    assert second.segments[0] == Segment(1, 2, State.WAITING, 0, 0)
+
+
+def test_places_are_taken_again_once_they_are_free(preemption):
+    found = lives(preemption, two_requests())
+    assert lanes(found) == [0, 1]
+    third = found[0]._replace(segments=[Segment(4, 4, State.PREFILL, 1, 0)])
+    assert lanes([*found, third, third._replace(segments=[])]) == [0, 1, 0, -1]
+
+
+def test_a_finished_member_is_held_until_its_batch_ends():
+    batch = table(
+        (0.0, 1.0, [(0, 3, 0, 3), (1, 2, 0, 2)], [], []),
+        (1.0, 2.0, [(0, 1, 3, 4), (1, 1, 2, 3)], [], [1]),
+        (2.0, 3.0, [(0, 1, 4, 5)], [], []),
+        (3.0, 4.0, [(0, 1, 5, 6)], [], [0]),
+    )
+    _, second = lives(batch, two_requests(), is_held=True)
+    assert second.segments == [
+        Segment(0, 0, State.PREFILL, 2, 0),
+        Segment(1, 1, State.DECODE, 3, 0),
+        Segment(2, 3, State.HELD, 3, 0),
+    ]
