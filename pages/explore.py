@@ -21,15 +21,17 @@ except ScenarioError as error:
     header("This scenario cannot run.", asked, can_pin=False)
     st.error(str(error))
     st.stop()
-pinned, pin_problem = runs.pinned_view(asked)
+pins, pin_problems = runs.pinned_views(asked)
+pinned = next((run for pin, run in pins if pin.key == asked.base), None)
 
-header(verdict(current.scenario, current.summary, pinned and pinned.summary), asked)
+header(verdict(current.scenario, current.summary, pinned and pinned.summary, cards.base_name(asked)), asked)
 tiles(current, pinned)
-cards.banners(current, pin_problem)
+cards.banners(current, pin_problems)
+cards.pin_legend(asked)
 left, right = st.columns(2, gap="small")
 with left:
-    cards.throughput(current, pinned)
-    cards.memory(current, pinned)
+    cards.throughput(current, pins)
+    cards.memory(current, [each for each in pins if each[0].key == asked.base])
 with right:
-    cards.distribution(current, pinned)
+    cards.distribution(current, pins)
     cards.load(asked, current, pinned)

@@ -101,6 +101,7 @@ KEY_OF = {path: key for key, path in KEYS.items()}
 
 PRESET, LINK_VERSION, MIX, EDITS = "preset", "v", "mix", "x"  # keys that are not a field's
 PINS = ("p1", "p2", "p3", "p4")  # pinned runs: the query of each, packed
+BASE = "base"  # the key of the pinned run that numbers are compared with; the first if left out
 UNIONS = ("workload.arrivals", "workload.types.0.prompt", "workload.types.0.output")
 LARGEST_PACKED_BYTES = 1_000_000
 
@@ -145,7 +146,7 @@ def from_query(query: Mapping[str, str]) -> Scenario:
         An unknown key or version, or a value that is refused.
     """
     for key in query:
-        if key not in KEYS and key not in (PRESET, LINK_VERSION, MIX, EDITS, *PINS):
+        if key not in KEYS and key not in (PRESET, LINK_VERSION, MIX, EDITS, BASE, *PINS):
             raise ScenarioError(f"{key} is not a known key of a link; closest are {closest(key, [*KEYS, PRESET, MIX])}")
     if (version := query.get(LINK_VERSION, str(VERSION))) != str(VERSION):
         raise ScenarioError(f"v is {shown(version)}; this release reads links of version {VERSION}")

@@ -7,6 +7,18 @@ from sim.workload import Trace
 
 
 @dataclass(frozen=True)
+class Pin:
+    """A pinned run, as the link names it."""
+
+    key: str  # of the link: p1 to p4
+    name: str  # of its lines
+    dash: str
+    label: str  # what sets it apart
+    scenario: Scenario | None  # None: refused
+    refusal: str
+
+
+@dataclass(frozen=True)
 class Asked:
     """What the user asks for at this moment."""
 
@@ -15,5 +27,15 @@ class Asked:
     refusal: str  # why, in one sentence; empty where it is not
     trace: Trace | None  # to replay, where the scenario names a file
     is_saturated: bool
-    pinned: Scenario | None
-    pin_refusal: str
+    pins: tuple[Pin, ...]
+    base: str  # key of the pin that numbers are compared with; empty where nothing is pinned
+
+    @property
+    def base_pin(self) -> Pin | None:
+        """The pin that numbers are compared with."""
+        return next((pin for pin in self.pins if pin.key == self.base), None)
+
+    @property
+    def pinned(self) -> Scenario | None:
+        """Its scenario, unless it was refused."""
+        return self.base_pin.scenario if self.base_pin else None

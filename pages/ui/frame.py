@@ -2,20 +2,21 @@
 
 import streamlit as st
 from ui import files
-from ui.asked import Asked
+from ui.asked import Asked, Pin
 from ui.knobs import knobs, reset
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
-from sim.keys import EDITS, MIX, PRESET, from_query, unpack
+from sim.keys import BASE, EDITS, MIX, PINS, PRESET, from_query, to_query, unpack
 from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
+from sim.view import theme
 from sim.view.form import base_scenario, resolved_text, scenario_of
+from sim.view.pins import labels, names
 
-PIN = "p1"
 LOAD = "at"
 AS_ASKED, SATURATED = "as asked", "saturated"
-CARRIED = (EDITS, PIN)  # no widgets for the eye: they hold what a link carries besides the knobs
+CARRIED = (EDITS, *PINS, BASE)  # no widgets for the eye: they hold what a link carries besides the knobs
 
 
 def frame() -> Asked:
@@ -48,9 +49,11 @@ def _read(name: str, is_saturated: bool) -> Asked:
             refusal = str(error)
     files.trace_upload()
     files.preset_files(name, scenario)
-    pinned, pin_refusal = _pinned()
+    pins = _pins(to_query(scenario, name) if scenario else {})
     trace, missing = files.trace_of(scenario)
-    return Asked(name, scenario if not missing else None, refusal or missing, trace, is_saturated, pinned, pin_refusal)
+    return Asked(
+        name, scenario if not missing else None, refusal or missing, trace, is_saturated, pins, _compared_with(pins)
+    )
 
 
 def _preset_chooser() -> str:
@@ -115,12 +118,32 @@ def _base(name: str) -> tuple[Scenario, str]:
         return preset(name), str(error)
 
 
-def _pinned() -> tuple[Scenario | None, str]:
-    """The pinned run of the link, and why it was refused."""
-    packed = st.session_state[PIN]
-    if not packed:
-        return None, ""
+def _pins(current: dict[str, str]) -> tuple[Pin, ...]:
+    """The pinned runs of the link, in order of their keys."""
+    taken = [key for key in PINS if st.session_state[key]]
+    found = [_unpacked(key) for key in taken]
+    words = labels([query for query, _, _ in found], current) if found else []
+    return tuple(
+        Pin(key, name, dash, label, scenario, refusal)
+        for key, name, dash, label, (_, scenario, refusal) in zip(
+            taken, names(len(taken)), theme.PIN_DASHES, words, found, strict=False
+        )
+    )
+
+
+def _unpacked(key: str) -> tuple[dict[str, str], Scenario | None, str]:
+    """Query and scenario of a pin; or why it was refused."""
+    query: dict[str, str] = {}
     try:
-        return from_query({key: str(value) for key, value in unpack(packed, PIN).items()}), ""
+        query = {each: str(value) for each, value in unpack(st.session_state[key], key).items()}
+        return query, from_query(query), ""
     except ScenarioError as error:
-        return None, str(error)
+        return query, None, str(error)
+
+
+def _compared_with(pins: tuple[Pin, ...]) -> str:
+    """The chosen pin, or the first that can be shown."""
+    chosen: str = st.session_state[BASE]
+    if chosen in (pin.key for pin in pins):
+        return chosen
+    return next((pin.key for pin in pins if pin.scenario is not None), "")

@@ -1,7 +1,7 @@
 """Runs, each made once: thin caches around the library."""
 
 import streamlit as st
-from ui.asked import Asked
+from ui.asked import Asked, Pin
 
 from sim.engine import warm_up
 from sim.errors import ScenarioError
@@ -51,14 +51,22 @@ def outputs(scenario: Scenario, trace: Trace | None) -> Outputs:
     return _outputs(scenario.model_dump_json(), trace.sha256 if trace else "", scenario, trace)
 
 
-def pinned_view(asked: Asked) -> tuple[RunView | None, str]:
-    """The pinned run with the same random numbers and at the same operating point; or why there is none."""
-    if asked.pinned is None:
-        return None, asked.pin_refusal
-    file = asked.pinned.workload.trace_file
+def pinned_views(asked: Asked) -> tuple[list[tuple[Pin, RunView]], list[str]]:
+    """The pinned runs with the same random numbers and at the same operating point; and why others are missing."""
+    found: list[tuple[Pin, RunView]] = []
+    problems: list[str] = []
+    for pin in asked.pins:
+        try:
+            found.append((pin, _of_pin(pin, asked)))
+        except ScenarioError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def _of_pin(pin: Pin, asked: Asked) -> RunView:
+    if pin.scenario is None:
+        raise ScenarioError(pin.refusal)
+    file = pin.scenario.workload.trace_file
     if file is not None and (asked.trace is None or asked.trace.sha256 != file.sha256):
-        return None, f"it replays the trace {file.name}, which is not the one on screen"
-    try:
-        return view(asked.pinned, asked.trace if file else None, is_saturated=asked.is_saturated), ""
-    except ScenarioError as error:
-        return None, str(error)
+        raise ScenarioError(f"it replays the trace {file.name}, which is not the one on screen")
+    return view(pin.scenario, asked.trace if file else None, is_saturated=asked.is_saturated)

@@ -29,6 +29,7 @@ _CSS = """
 .st-key-banners {min-height: 1.75rem; justify-content: center;}
 .st-key-banners [data-testid="stAlertContainer"] {padding: .1rem .7rem; min-height: 0;}
 .st-key-banners p {font-size: .85rem; line-height: 1.5rem;}
+.st-key-pin_legend {margin-top: -.45rem;}
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
 .st-key-card_limits :is(li, p) {font-size: .84rem; line-height: 1.35;}
 [class*="st-key-cardhead_"] {min-height: 1.9rem; gap: .8rem;}

@@ -1,9 +1,10 @@
 """The figures of one run: one function a figure; each takes numbers and returns a Plotly figure.
 
-The pinned run is grey and dashed everywhere, the current one blue and whole. Fixed heights, one `uirevision` for
+Pinned runs are grey and dashed everywhere, the current one blue and whole. Fixed heights, one `uirevision` for
 each kind of figure: moving a knob changes curves, never the frame around them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import plotly.graph_objects as go
 from sim.view import theme
 from sim.view.curves import Distribution, OverTime
 from sim.view.ledger_figures import stacked
-from sim.view.lines import across, line, note, positive_range, runs
+from sim.view.lines import Pinned, across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis, short_number, short_percent
@@ -23,37 +24,39 @@ OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text"
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 
 
-def throughput(current: OverTime, quantity: Quantity, pinned: OverTime | None = None) -> go.Figure:
+def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figure:
     """Tokens a second over time.
 
     Parameters
     ----------
-    current, pinned : OverTime
-        The run on screen and the one it is compared with.
+    current : OverTime
+        The run on screen.
     quantity : Quantity
         Which tokens: its key is looked up in `rates`.
+    pins : sequence of Pinned
+        The runs it is compared with.
 
     Returns
     -------
     plotly.graph_objects.Figure
     """
     return go.Figure(
-        [line(run.time_s, run.rates[quantity.key], name, style) for run, name, style in runs(current, pinned)],
+        [line(run.time_s, run.rates[quantity.key], name, style) for run, name, style in runs(current, pins)],
         layout(
             f"throughput {quantity.key}",
             xaxis=axis(TIME_AXIS, **OVER_TIME),
             yaxis=axis(quantity.axis_title, rangemode="tozero", tickformat="~s"),
-            showlegend=pinned is not None,
+            showlegend=bool(pins),
         ),
     )
 
 
-def distribution(current: Distribution, pinned: Distribution | None = None) -> go.Figure:
+def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = ()) -> go.Figure:
     """Cumulative distribution on a logarithmic axis, with the limit and the share of requests within it."""
     quantity, scale = current.quantity, current.quantity.scale
     lines = [
-        line(run.value * scale, run.share * 100, f"{name}, n = {run.num_values:,}", style)
-        for run, name, style in runs(current, pinned)
+        line(run.value * scale, run.share * 100, _with_count(run, name, len(pins)), style)
+        for run, name, style in runs(current, pins)
     ]
     limit = [] if current.limit is None else [current.limit * scale]
     notes = [] if current.num_values else [note(NO_VALUES, 0.5, 0.5)]
@@ -68,19 +71,20 @@ def distribution(current: Distribution, pinned: Distribution | None = None) -> g
             yaxis=axis("share of values at or below (%)", range=[-2, 103], tickvals=[0, 25, 50, 75, 100]),
             shapes=_limit_shapes(limit[0]) if limit else [],
             annotations=notes,
+            legend=theme.CORNER_LEGEND if len(pins) > 1 else theme.TOP_LEGEND,
         ),
     )
 
 
-def memory(current: OverTime, pinned: OverTime | None = None) -> go.Figure:
+def memory(current: OverTime, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figure:
     """Where the KV memory is, as stacked shares of the usable blocks; below it the requests running and waiting."""
     traces = stacked(current.time_s, current.memory, MEMORY_STYLE)
     traces.append(line(current.time_s, current.running, "running", theme.CURRENT, "y2"))
     traces.append(line(current.time_s, current.waiting, "waiting", theme.SECOND, "y2"))
-    if pinned is not None:
-        used = sum(pinned.memory[row] for row, style in MEMORY_STYLE.items() if style.is_used)
-        traces.append(line(pinned.time_s, np.asarray(used) * 100, "pinned used", theme.PINNED))
-        traces.append(line(pinned.time_s, pinned.running, "pinned running", theme.PINNED, "y2"))
+    for run, name, style in runs(current, pins)[:-1]:
+        used = sum(run.memory[row] for row, of_row in MEMORY_STYLE.items() if of_row.is_used)
+        traces.append(line(run.time_s, np.asarray(used) * 100, f"{name} used", style))
+        traces.append(line(run.time_s, run.running, f"{name} running", style, "y2"))
     return go.Figure(
         traces,
         layout(
@@ -92,6 +96,11 @@ def memory(current: OverTime, pinned: OverTime | None = None) -> go.Figure:
             margin={"l": theme.LEFT_MARGIN_PX, "r": 142, "t": 8, "b": 38},
         ),
     )
+
+
+def _with_count(run: Distribution, name: str, num_pins: int) -> str:
+    """A line's name with the values behind it, where there is room."""
+    return f"{name}, n = {run.num_values:,}" if num_pins < 2 or name == "current" else name
 
 
 def _marks(run: Distribution) -> go.Scatter:

@@ -1,7 +1,7 @@
-"""Lines that several figures draw: the current run and the pinned one, limits, ends of an axis."""
+"""Lines that several figures draw: the current run and the pinned ones, limits, ends of an axis."""
 
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,12 +13,23 @@ Style = dict[str, Any]
 Run = TypeVar("Run")
 
 
-def runs(current: Run, pinned: Run | None) -> list[tuple[Run, str, Style]]:
-    """The runs to draw with name and line, pinned first so that it lies below."""
-    drawn = [(current, "current", theme.CURRENT)]
-    if pinned is not None:
-        drawn.insert(0, (pinned, "pinned", theme.PINNED))
-    return drawn
+class Pinned(NamedTuple, Generic[Run]):
+    """Something of a pinned run, and how its line is told from the others."""
+
+    run: Run
+    name: str = "pinned"
+    dash: str = theme.PIN_DASHES[0]
+
+
+def alone(pinned: Run | None) -> list[Pinned[Run]]:
+    """What a figure of at most one pinned run draws."""
+    return [] if pinned is None else [Pinned(pinned)]
+
+
+def runs(current: Run, pins: Sequence[Pinned[Run]]) -> list[tuple[Run, str, Style]]:
+    """The runs to draw with name and line, pinned ones first so that they lie below."""
+    below = [(pin.run, pin.name, theme.PINNED | {"dash": pin.dash}) for pin in pins]
+    return [*below, (current, "current", theme.CURRENT)]
 
 
 def line(x: ArrayLike, y: ArrayLike, name: str, style: Style, yaxis: str = "y") -> go.Scatter:

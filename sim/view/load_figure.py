@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
-from sim.view.lines import Style, across, note, positive_range, runs, short
+from sim.view.lines import Style, across, alone, note, positive_range, runs, short
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
@@ -57,7 +57,7 @@ def load(
     plotly.graph_objects.Figure
     """
     scale = quantity.scale
-    traces = [trace for run in runs(curve, pinned) for trace in _curve(*run, quantity)]
+    traces = [trace for run in runs(curve, alone(pinned)) for trace in _curve(*run, quantity)]
     latencies = [trace.y for trace in traces if trace.yaxis == "y"]
     if operating is not None:
         traces += _mark(operating, quantity)

@@ -19,8 +19,19 @@ GREY = "#8C8C8C"
 CURRENT = {"color": BLUE, "width": 2}
 SECOND = {"color": VERMILION, "width": 1.6, "dash": "dot"}
 PINNED = {"color": GREY, "width": 1.8, "dash": "dash"}
+PIN_DASHES = ("dash", "dot", "11px,2px", "dashdot")  # of up to four pinned runs
 LIMIT = {"color": VERMILION, "width": 1.4, "dash": "dot"}
 
+TOP_LEGEND = {
+    "orientation": "h",
+    "x": 1,
+    "xanchor": "right",
+    "y": 1.015,
+    "yanchor": "bottom",
+    "font": {"size": 11.5},
+    "itemwidth": 30,
+    "bgcolor": "rgba(0,0,0,0)",
+}
 RIGHT_LEGEND = {
     "x": 1.01,
     "xanchor": "left",
@@ -28,6 +39,15 @@ RIGHT_LEGEND = {
     "yanchor": "top",
     "font": {"size": 11},
     "traceorder": "reversed",
+    "bgcolor": "rgba(0,0,0,0)",
+    "itemwidth": 30,
+}
+CORNER_LEGEND = {  # for a curve that ends above it, where the room above the plot is taken
+    "x": 0.99,
+    "xanchor": "right",
+    "y": 0.03,
+    "yanchor": "bottom",
+    "font": {"size": 11},
     "bgcolor": "rgba(0,0,0,0)",
     "itemwidth": 30,
 }
@@ -63,16 +83,7 @@ def layout(kind: str, *, height_px: int = PLOT_HEIGHT_PX, **more: Any) -> dict[s
         "hovermode": "x unified",
         "hoverlabel": {"font": {"size": 12}},
         "showlegend": True,
-        "legend": {
-            "orientation": "h",
-            "x": 1,
-            "xanchor": "right",
-            "y": 1.015,
-            "yanchor": "bottom",
-            "font": {"size": 11.5},
-            "itemwidth": 30,
-            "bgcolor": "rgba(0,0,0,0)",
-        },
+        "legend": TOP_LEGEND,
     }
     return base | more
 

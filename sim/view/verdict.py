@@ -13,7 +13,9 @@ NOTABLE = 0.05  # shares below this are not worth a clause
 FULL = 0.85
 
 
-def verdict(scenario: Scenario, summary: Summary, pinned: Summary | None = None) -> str:
+def verdict(
+    scenario: Scenario, summary: Summary, pinned: Summary | None = None, pinned_name: str = "the pinned run"
+) -> str:
     """One sentence on a run.
 
     Parameters
@@ -22,13 +24,15 @@ def verdict(scenario: Scenario, summary: Summary, pinned: Summary | None = None)
         The run's.
     summary, pinned : mapping
         `Result.summary()` of the run and of the pinned one.
+    pinned_name : str
+        What to call the pinned one.
     """
     if scenario.cost.source == "constant" and _is_batch_delivery(summary):
         clauses = [_in_iterations(scenario, summary)]
     else:
         clauses = [f"{_standing(summary)}: {_numbers(summary)}", _limiting(summary)]
     if pinned is not None:
-        clauses.append(_against(summary, pinned))
+        clauses.append(_against(summary, pinned, pinned_name))
     return "; ".join(clause for clause in clauses if clause) + "."
 
 
@@ -102,14 +106,14 @@ def _limiting(summary: Summary) -> str:
     return f"{short_percent(used)} of KV memory is in use"
 
 
-def _against(summary: Summary, pinned: Summary) -> str:
+def _against(summary: Summary, pinned: Summary, name: str) -> str:
     """Throughput and tail latency against the pinned run."""
     changes = [
         f"{words} {_change(now, before)}"
         for key, words in (("output", "output"), ("tpot_p99", f"p99 {_short_label(summary)}"))
         if (now := value_of(key, summary)) is not None and (before := value_of(key, pinned))
     ]
-    return f"against the pinned run, {', '.join(changes)}" if changes else "the pinned run is not comparable"
+    return f"against {name}, {', '.join(changes)}" if changes else f"{name} is not comparable"
 
 
 def _short_label(summary: Summary) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -113,6 +113,24 @@ def test_pin_draws_a_grey_dashed_baseline_that_a_reload_keeps(server, page, sett
     lines = plot(page, "throughput", "p._fullData.map(t => [t.name, t.line.color, t.line.dash])")
     assert ["pinned", "#8C8C8C", "dash"] in lines
     assert page.get_by_role("button", name="Unpin").count() == 1
+
+
+def test_four_pins_have_four_dashes_and_names_and_a_reload_keeps_them(server, page, settled):
+    pins = {f"p{i}": pack({"v": "1", "preset": "chat", "n": "1000", "rate": str(2 * i)}) for i in (1, 2, 3, 4)}
+    page.goto(f"{server}/?{urlencode(pins)}&base=p3&{QUICK}")
+    settled()
+    for chart in ("throughput", "latency"):
+        lines = plot(
+            page, chart, "p._fullData.filter(t => t.line && t.line.color === '#8C8C8C').map(t => [t.name, t.line.dash])"
+        )
+        assert [name for name, _ in lines] == ["pin 1", "pin 2", "pin 3", "pin 4"]
+        assert len({dash for _, dash in lines}) == 4
+    assert "against pin 3" in page.get_by_role("heading", level=1).inner_text()
+    page.get_by_role("button", name="Pinned: 4").click()
+    page.get_by_role("button", name="Compare with it").first.click()
+    page.wait_for_url("**base=p1*")
+    settled()
+    assert "against pin 1" in page.get_by_role("heading", level=1).inner_text()
 
 
 def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):

@@ -7,6 +7,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.load_curve import LoadPoint, curve
 from sim.view import figures, load_figure, theme
+from sim.view.lines import Pinned
 from sim.view.quantity import OUTPUT_RATE, TPOT
 from sim.view.run_view import run_view
 
@@ -28,10 +29,18 @@ def points(*loads: float) -> list[LoadPoint]:
 
 
 def test_the_pinned_run_is_grey_and_dashed_and_lies_below(current, pinned):
-    figure = figures.throughput(current.over_time, OUTPUT_RATE, pinned.over_time)
+    figure = figures.throughput(current.over_time, OUTPUT_RATE, [Pinned(pinned.over_time)])
     assert [line.name for line in figure.data] == ["pinned", "current"]
     assert (figure.data[0].line.color, figure.data[0].line.dash) == (theme.GREY, "dash")
     assert (figure.data[1].line.color, figure.data[1].line.dash) == (theme.BLUE, None)
+
+
+def test_four_pinned_runs_are_told_apart_by_dash_and_name(current, pinned):
+    pins = [Pinned(pinned.over_time, f"pin {i + 1}", dash) for i, dash in enumerate(theme.PIN_DASHES)]
+    lines = figures.throughput(current.over_time, OUTPUT_RATE, pins).data
+    assert [line.name for line in lines] == ["pin 1", "pin 2", "pin 3", "pin 4", "current"]
+    assert len({line.line.dash for line in lines}) == 5
+    assert {line.line.color for line in lines[:4]} == {theme.GREY}
 
 
 def test_axes_name_what_and_unit(current):
@@ -48,7 +57,7 @@ def test_a_figure_keeps_its_kind_when_numbers_change(current, pinned):
 
 def test_each_trace_has_a_name_of_its_own_that_survives_others(current, pinned):
     for figure in (
-        figures.memory(current.over_time, pinned.over_time),
+        figures.memory(current.over_time, [Pinned(pinned.over_time)]),
         figures.throughput(current.over_time, OUTPUT_RATE),
     ):
         uids = [trace.uid for trace in figure.data]

@@ -1,0 +1,140 @@
+"""Throughput of a GPU against what a user feels, one line a run, joined in order of the knob."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sim.studies.frontier import FrontierPoint, is_dominated
+from sim.view import theme
+from sim.view.lines import Pinned, Style, note, runs, short
+from sim.view.theme import axis, layout, short_number
+
+INCOMPLETE = "incomplete: more points are being computed"
+NO_USERS = "all tokens of an answer come at once: there is no interactivity to show"
+USER_AXIS = "interactivity, output tokens/s of one user (1,000 / median TPOT in ms)"
+GPU_AXIS = "output tokens/s of one GPU"
+FADED = 0.35
+MARK = {"symbol": "diamond", "size": 12, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
+LABEL_EVERY = 2  # points; with all of them the small values would lie on each other
+
+
+def frontier(
+    points: Sequence[FrontierPoint],
+    knob: str,
+    here: int | None,
+    *,
+    is_complete: bool,
+    pins: Sequence[Pinned[Sequence[FrontierPoint]]] = (),
+    problem: str = "",
+) -> go.Figure:
+    """Interactivity to the right, throughput upwards: better is further out in both.
+
+    Parameters
+    ----------
+    points : sequence of FrontierPoint
+        In order of the knob.
+    knob : str
+        Its name, for the labels.
+    here : int, optional
+        The value that the run on screen has.
+    is_complete : bool
+        False while points are missing: the figure says so.
+    pins : sequence of Pinned
+        The same of the pinned runs.
+    problem : str
+        Why points will stay missing; the figure says that too.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    is_felt = any(not np.isnan(point.tokens_per_s_user) for point in points)
+    text = problem or ("" if is_complete else INCOMPLETE)
+    notes = [note(text, font={"color": theme.VERMILION})] if text else []
+    if is_complete and not is_felt:
+        notes.append(note(NO_USERS, 0.5, 0.5))
+    traces = [_line(run, name, style, knob) for run, name, style in runs(points, pins)]
+    return go.Figure(
+        [*traces, *_mark(points, knob, here)],
+        layout(
+            f"frontier {knob}",
+            hovermode="closest",
+            xaxis=axis(USER_AXIS, rangemode="tozero"),
+            yaxis=axis(GPU_AXIS, rangemode="tozero", tickformat="~s"),
+            annotations=notes,
+        ),
+    )
+
+
+def words(points: Sequence[FrontierPoint], knob: str) -> str:
+    """The two ends of the line, for people who do not see it."""
+    known = [point for point in points if not np.isnan([point.tokens_per_s_user, point.tokens_per_s_gpu]).any()]
+    if not known:
+        return "Throughput against interactivity; being computed."
+    ends = " and ".join(
+        f"{short_number(best.tokens_per_s_gpu)} tokens/s of one GPU at {short_number(best.tokens_per_s_user)} of one "
+        f"user ({knob} {best.value:,})"
+        for best in (
+            max(known, key=lambda point: point.tokens_per_s_gpu),
+            max(known, key=lambda point: point.tokens_per_s_user),
+        )
+    )
+    return f"Throughput against interactivity, {len(known)} points: {ends}."
+
+
+def _line(points: Sequence[FrontierPoint], name: str, style: Style, knob: str) -> go.Scatter:
+    """The line in order of the knob; dominated points are faded and hollow."""
+    beaten = is_dominated(points)
+    is_current = style is theme.CURRENT
+    return go.Scatter(
+        x=short([point.tokens_per_s_user for point in points]),
+        y=short([point.tokens_per_s_gpu for point in points]),
+        name=name,
+        uid=name,
+        mode="lines+markers+text" if is_current else "lines+markers",
+        line=style,
+        text=[f"{point.value:,}" if i % LABEL_EVERY == 0 else "" for i, point in enumerate(points)],
+        textposition="top right",
+        textfont={"size": 10.5},
+        marker={
+            "size": 7 if is_current else 5,
+            "color": style["color"],
+            "symbol": ["circle-open" if bad else "circle" for bad in beaten],
+            "opacity": [FADED if bad else 1.0 for bad in beaten],
+        },
+        customdata=[_hover(point, knob, bool(bad)) for point, bad in zip(points, beaten, strict=True)],
+        hovertemplate="%{customdata}<extra>" + name + "</extra>",
+    )
+
+
+def _hover(point: FrontierPoint, knob: str, is_beaten: bool) -> str:
+    lines = [
+        f"{knob} {point.value:,}",
+        f"{short_number(point.tokens_per_s_user)} tokens/s of one user",
+        f"{short_number(point.tokens_per_s_gpu)} tokens/s of one GPU",
+    ]
+    if point.preemptions:
+        lines.append(f"{point.preemptions:,} preemptions")
+    if is_beaten:
+        lines.append("dominated: another point is better in both")
+    return "<br>".join(lines)
+
+
+def _mark(points: Sequence[FrontierPoint], knob: str, here: int | None) -> list[go.Scatter]:
+    """A diamond where the run on screen stands."""
+    found = [point for point in points if point.value == here]
+    text: dict[str, Any] = {"hovertemplate": f"this run: {knob} {here}<extra></extra>"}
+    return [
+        go.Scatter(
+            x=[point.tokens_per_s_user],
+            y=[point.tokens_per_s_gpu],
+            uid="this run",
+            name=f"this run's {knob}",
+            mode="markers",
+            marker=MARK,
+            **text,
+        )
+        for point in found
+    ]

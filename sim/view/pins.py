@@ -1,0 +1,69 @@
+"""Pinned runs as people tell them apart: a number, a dash, and what sets each of them apart from the others."""
+
+from collections.abc import Mapping, Sequence
+
+from sim.keys import EDITS, LINK_VERSION, MIX, PRESET
+from sim.presets import preset, preset_names
+from sim.view import theme
+
+Query = Mapping[str, str]
+
+NOT_A_KNOB = (LINK_VERSION, PRESET, MIX, EDITS)
+MOST_NAMED = 3  # departures in a label
+DASH_WORDS = {"dash": "dashed", "dot": "dotted", "11px,2px": "long dashes", "dashdot": "dash and dot"}
+
+
+def names(count: int) -> list[str]:
+    """Names of the lines: alone it needs no number."""
+    return ["pinned"] if count == 1 else [f"pin {i + 1}" for i in range(count)]
+
+
+def labels(pins: Sequence[Query], current: Query) -> list[str]:
+    """What sets each pinned run apart.
+
+    Parameters
+    ----------
+    pins : sequence of mapping
+        The link's query of each.
+    current : mapping
+        The same of the run on screen.
+
+    Returns
+    -------
+    list of str
+        Departures from the preset that not all runs share, such as `rate 6, seqs 64`; the preset's title where there
+        are none, and before them where the presets differ.
+    """
+    every = [*pins, current]
+    has_one_preset = len({query.get(PRESET) for query in every}) == 1
+    return [_label(pin, _shared(every), with_title=not has_one_preset) for pin in pins]
+
+
+def legend(found: Sequence[str]) -> str:
+    """Which dash is which run, in a line."""
+    return " · ".join(
+        f"**{name}** ({DASH_WORDS[dash]}): {label}"
+        for name, label, dash in zip(names(len(found)), found, theme.PIN_DASHES, strict=False)
+    )
+
+
+def _shared(every: Sequence[Query]) -> set[tuple[str, str]]:
+    return set.intersection(*(set(query.items()) for query in every))
+
+
+def _label(pin: Query, shared: set[tuple[str, str]], *, with_title: bool) -> str:
+    own = [f"{key} {text}" for key, text in pin.items() if key not in NOT_A_KNOB and (key, text) not in shared]
+    if MIX in pin and (MIX, pin[MIX]) not in shared:
+        own.append(f"mix {pin[MIX]}")
+    if EDITS in pin and (EDITS, pin[EDITS]) not in shared:
+        own.append("further edits")
+    more = len(own) - MOST_NAMED
+    words = ", ".join(own[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    title = _title(pin.get(PRESET, ""))
+    if not words:
+        return title
+    return f"{title}: {words}" if with_title else words
+
+
+def _title(name: str) -> str:
+    return preset(name).about.title if name in preset_names() else name
