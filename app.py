@@ -1,6 +1,7 @@
 """Launcher of the dashboard: `streamlit run app.py`, or the `longtail` command.
 
-Not a page: a launcher starts the warm-up of the kernels while the server already answers, and serves plotly.js.
+Not a page: a launcher starts the warm-up of the kernels while the server already answers, and serves what the pages
+ask for besides themselves: plotly.js, the scripts of pages/js and the feeds of jobs.
 """
 
 import threading
@@ -35,6 +36,13 @@ async def script(request: Request) -> Response:
     return FileResponse(path, media_type="text/javascript", headers=ASK_AGAIN)
 
 
+async def feed(request: Request) -> Response:
+    """What a job has found."""
+    from ui.feed import serve  # the pages' folder is on the path from the server's start on
+
+    return await serve(request)
+
+
 def warm_up() -> None:
     """Load what the first page needs; imported here so that the server need not wait for it."""
     from sim.engine import warm_up as compile_kernels
@@ -56,5 +64,6 @@ app = st.App(
     routes=[
         Route("/assets/plotly.min.js", plotly_js),
         Route("/assets/js/{name}", script),
+        Route("/feed/{token}", feed),
     ],
 )

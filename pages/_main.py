@@ -1,13 +1,18 @@
 """Frame of the dashboard: navigation above, the scenario's knobs beside every page."""
 
+import time
+
 import streamlit as st
-from ui.frame import frame
+from ui.frame import foreseen, frame
 from ui.style import style
 
+HEAD_START_S = 0.12  # of the curves over the sidebar, which costs the browser as much to draw
+
 st.set_page_config(page_title="Longtail", page_icon="📈", layout="wide")
+explore = st.Page("explore.py", title="Explore", icon=":material/tune:", default=True)
 page = st.navigation(
     [
-        st.Page("explore.py", title="Explore", icon=":material/tune:", default=True),
+        explore,
         st.Page("gallery.py", title="Presets", icon=":material/apps:"),
         st.Page("length_tail.py", title="Length tail", icon=":material/ssid_chart:"),
         st.Page("batch_theatre.py", title="Batch theatre", icon=":material/theaters:"),
@@ -18,6 +23,14 @@ page = st.navigation(
     position="top",
 )
 style()
+ahead = foreseen() if page == explore else None
+if ahead is not None:  # curves first: what stands in the sidebar is known and can wait
+    st.session_state.asked = ahead
+    page.run()
+    time.sleep(HEAD_START_S)
 with st.sidebar:
     st.session_state.asked = frame()  # every scenario widget lives here, on every page
-page.run()
+if ahead is None:
+    page.run()
+elif st.session_state.asked != ahead:
+    st.rerun()

@@ -5,33 +5,24 @@ from ui import cards, runs
 from ui.header import header
 from ui.tiles import tiles
 
-from sim.errors import ScenarioError
 from sim.view.verdict import verdict
 
 asked = st.session_state.asked
-if asked.scenario is None:
+current, refusal = runs.current_view(asked)
+if current is None:
     header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready()
-try:
-    current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
-except ScenarioError as error:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(str(error))
-    st.stop()
-pins, pin_problems = runs.pinned_views(asked)
-pinned = next((run for pin, run in pins if pin.key == asked.base), None)
-
-header(verdict(current.scenario, current.summary, pinned and pinned.summary, cards.base_name(asked)), asked)
-tiles(current, pinned)
-cards.banners(current, pin_problems)
-cards.pin_legend(asked)
-left, right = st.columns(2, gap="small")
-with left:
-    cards.throughput(current, pins)
-    cards.memory(current, [each for each in pins if each[0].key == asked.base])
-with right:
-    cards.distribution(current, pins)
-    cards.load(asked, current, pinned)
+    st.error(refusal)
+else:
+    pins, pin_problems = runs.pinned_views(asked)
+    pinned = next((run for pin, run in pins if pin.key == asked.base), None)
+    header(verdict(current.scenario, current.summary, pinned and pinned.summary, cards.base_name(asked)), asked)
+    tiles(current, pinned)
+    cards.banners(current, pin_problems)
+    cards.pin_legend(asked)
+    left, right = st.columns(2, gap="small")
+    with left:
+        cards.throughput(current, pins)
+        cards.memory(current, [each for each in pins if each[0].key == asked.base])
+    with right:
+        cards.distribution(current, pins)
+        cards.load(asked, current, pinned)

@@ -6,11 +6,11 @@ from typing import TypeVar
 import streamlit as st
 from ui.asked import Asked, Pin
 from ui.card import card
+from ui.feed import publish
 from ui.live_plot import live_plot
-from ui.load_job import Job, load_job, pinned_load_job
+from ui.load_feed import load_feed
 
-from sim.studies.load_curve import curve, without_load
-from sim.view import alt, figures, load_figure
+from sim.view import alt, figures
 from sim.view.banners import all_clear
 from sim.view.banners import banners as banners_of
 from sim.view.lines import Pinned
@@ -20,7 +20,6 @@ from sim.view.run_view import RunView
 
 Part = TypeVar("Part")
 
-POLL_S = 0.3
 RATES = {"output": OUTPUT_RATE, "prompt": INPUT_RATE, "all": TOTAL_RATE}
 LATENCIES = ("TPOT", "TTFT", "ITL")
 
@@ -74,48 +73,11 @@ def memory(current: RunView, base: Sequence[tuple[Pin, RunView]]) -> None:
 
 def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
     """P99 and throughput against load, filled in while the page is already there."""
-    assert asked.scenario is not None
-    jobs = [load_job(without_load(asked.scenario), asked.trace)]
-    if pinned is not None and asked.pinned is not None:
-        jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
-    is_complete = all(job.is_done for job in jobs)  # before the points are read: none may come between
-    points = [list(job.points) for job in jobs]
-    num_points = sum(map(len, points))
-    for drawn, run in zip(points, (current, pinned), strict=False):
-        if run is not None and run.operating is not None:
-            drawn.append(run.operating)  # the run itself is a point of its curve
-    per_token = current.distributions["TPOT"]
+    feed = load_feed(asked, current, pinned)
     with card("load", "Against load"):
-        if problem := next((job.problem for job in jobs if job.problem), ""):
-            st.error(problem)
-        figure = load_figure.load(
-            curve(points[0]),
-            per_token.quantity,
-            load_figure.load_title(asked.scenario),
-            jobs[0].loads,
-            current.operating,
-            is_complete=is_complete,
-            limit=per_token.limit,
-            pinned=curve(points[1]) if len(points) > 1 else None,
-        )
-        live_plot(figure, "plot_load", alt.load(points[0]))
-    if not is_complete:
-        _draw_again_when_more_has_come(jobs, num_points)
-
-
-def _draw_again_when_more_has_come(jobs: list[Job], num_drawn: int) -> None:
-    """Look after the jobs; run the page once more when they have got further.
-
-    The chart itself stays out of the fragment: one that polls and draws now and then loses its chart for a moment
-    when a run of the page crosses it.
-    """
-
-    @st.fragment(run_every=POLL_S)
-    def look() -> None:
-        if sum(len(job.points) for job in jobs) > num_drawn or all(job.is_done for job in jobs):
-            st.rerun()
-
-    look()
+        address = None if feed.is_done else publish(feed)
+        figure, words = feed.picture()
+        live_plot(figure, "plot_load", words, address)
 
 
 def _lines(pins: Sequence[tuple[Pin, RunView]], part: Callable[[RunView], Part]) -> list[Pinned[Part]]:

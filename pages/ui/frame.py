@@ -3,7 +3,7 @@
 import streamlit as st
 from ui import files
 from ui.asked import Asked, Pin
-from ui.knobs import knobs, reset
+from ui.knobs import MOVED, knobs, reset, standing
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
@@ -36,19 +36,39 @@ def frame() -> Asked:
         return _read(name, is_saturated)
 
 
+def foreseen() -> Asked | None:
+    """What the frame will say, where that is clear before it is drawn: somebody moved a knob that is on the page."""
+    if not st.session_state.pop(MOVED, False):
+        return None
+    name = st.session_state[PRESET]
+    base, refusal = _base(name)
+    scenario, refusal = _scenario(name, standing(base), refusal)
+    return _asked(name, scenario, refusal, is_saturated=st.session_state[LOAD] == SATURATED)
+
+
 def _read(name: str, is_saturated: bool) -> Asked:
     """Draw the knobs and files below, and read them."""
     base, refusal = _base(name)
     texts, note = knobs(base)
-    scenario: Scenario | None = None
-    if not refusal:
-        try:
-            scenario = scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts)
-            note.caption(resolved_text(scenario))
-        except ScenarioError as error:
-            refusal = str(error)
+    scenario, refusal = _scenario(name, texts, refusal)
+    if scenario is not None:
+        note.caption(resolved_text(scenario))
     files.trace_upload()
     files.preset_files(name, scenario)
+    return _asked(name, scenario, refusal, is_saturated=is_saturated)
+
+
+def _scenario(name: str, texts: dict[str, str], refusal: str) -> tuple[Scenario | None, str]:
+    """What the knobs come to, or why it is refused."""
+    if refusal:
+        return None, refusal
+    try:
+        return scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts), ""
+    except ScenarioError as error:
+        return None, str(error)
+
+
+def _asked(name: str, scenario: Scenario | None, refusal: str, *, is_saturated: bool) -> Asked:
     pins = _pins(to_query(scenario, name) if scenario else {})
     trace, missing = files.trace_of(scenario)
     return Asked(

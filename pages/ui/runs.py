@@ -51,6 +51,17 @@ def outputs(scenario: Scenario, trace: Trace | None) -> Outputs:
     return _outputs(scenario.model_dump_json(), trace.sha256 if trace else "", scenario, trace)
 
 
+def current_view(asked: Asked) -> tuple[RunView | None, str]:
+    """The run that is asked for; or why there is none."""
+    if asked.scenario is None:
+        return None, asked.refusal
+    ready()
+    try:
+        return view(asked.scenario, asked.trace, is_saturated=asked.is_saturated), ""
+    except ScenarioError as error:
+        return None, str(error)
+
+
 def pinned_views(asked: Asked) -> tuple[list[tuple[Pin, RunView]], list[str]]:
     """The pinned runs with the same random numbers and at the same operating point; and why others are missing."""
     found: list[tuple[Pin, RunView]] = []

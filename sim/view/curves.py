@@ -15,7 +15,7 @@ from sim.view.quantity import INPUT_RATE, ITL, NORM_LATENCY, OUTPUT_RATE, TOTAL_
 
 Floats = NDArray[np.float64]
 
-MAX_POINTS = 240  # a line; half a screen wide
+MAX_POINTS = 200  # a line; a third of a screen wide
 MARKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
@@ -142,7 +142,7 @@ def weighted_cdf(value: Floats, weight: Floats, max_points: int = MAX_POINTS) ->
     value, share = value[kept], np.cumsum(weight[kept]) / max(weight.sum(), 1.0)
     if len(value) == 0:
         return value, share
-    wanted = (ranks(10 * max_points, max_points) + 1) / (10 * max_points)
+    wanted = (ranks(10 * max_points, max_points - 1) + 1) / (10 * max_points)
     index = np.unique(np.append(np.searchsorted(share, wanted[:-1]), [0, len(value) - 1]))
     return value[index], share[index]
 
@@ -152,5 +152,5 @@ def ranks(n: int, max_points: int) -> NDArray[np.int64]:
     if n <= max_points:
         return np.arange(n)
     body = np.linspace(0, 0.9, max_points // 2)
-    tail = 1 - np.geomspace(0.1, 1 / n, max_points // 2)
+    tail = 1 - np.geomspace(0.1, 1 / n, max_points // 2 - 1)
     return np.unique(np.append(np.round(np.append(body, tail) * (n - 1)).astype(np.int64), n - 1))

@@ -31,6 +31,7 @@ def load(
     operating: LoadPoint | None,
     *,
     is_complete: bool,
+    problem: str = "",
     limit: float | None = None,
     pinned: LoadCurve | None = None,
 ) -> go.Figure:
@@ -49,6 +50,8 @@ def load(
         The run on screen.
     is_complete : bool
         False while points are missing: the figure says so.
+    problem : str
+        Why points will stay missing; the figure says that too.
     limit : float, optional
         Of the latency, in its stored unit.
 
@@ -74,7 +77,7 @@ def load(
             yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
             showlegend=pinned is not None or operating is not None,
             shapes=_shapes(operating, None if limit is None else limit * scale),
-            annotations=_notes(curve, is_complete),
+            annotations=_notes(curve, is_complete, problem),
         ),
     )
 
@@ -134,8 +137,9 @@ def _shapes(operating: LoadPoint | None, limit: float | None) -> list[dict[str, 
     return shapes
 
 
-def _notes(curve: LoadCurve, is_complete: bool) -> list[dict[str, Any]]:
-    notes = [] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})]
+def _notes(curve: LoadCurve, is_complete: bool, problem: str) -> list[dict[str, Any]]:
+    text = problem or ("" if is_complete else INCOMPLETE)
+    notes = [note(text, font={"color": theme.VERMILION})] if text else []
     if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
         notes.append(note(TOO_FEW, 0.5, 0.8))
     return notes

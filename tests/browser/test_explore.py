@@ -190,3 +190,26 @@ def test_axe_finds_no_violation(server, page, settled, axe, scheme, path):
     found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
     told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
     assert told == [], json.dumps(told, indent=1)
+
+
+def test_a_clean_up_that_comes_late_leaves_the_chart_to_the_draw_that_took_it_over(server, page, settled):
+    """Streamlit runs the clean-up of an earlier draw at once when a later draw has begun meanwhile."""
+    page.goto(f"{server}/words")
+    settled(charts=0)
+    drawn = page.evaluate(
+        """async () => {
+          const {mount} = await import('/assets/js/live_plot.js');
+          const parentElement = document.body.appendChild(document.createElement('div'));
+          parentElement.innerHTML = '<div class="live-plot" style="height: 200px"></div>';
+          const spec = y => JSON.stringify({data: [{y}], layout: {height: 200}});
+          const given = y => ({parentElement, data: {spec: spec(y), alt: '', plotly: '/assets/plotly.min.js'}});
+          const earlier = mount(given([1, 2])), later = mount(given([3, 4]));
+          earlier();
+          const host = parentElement.firstChild;
+          for (let i = 0; i < 200 && !host.data; i++) await new Promise(wake => setTimeout(wake, 50));
+          const y = host.data?.[0].y;
+          later();
+          return [y, host.data];
+        }"""
+    )
+    assert drawn == [[3, 4], None]

@@ -1,0 +1,83 @@
+// A Plotly chart that stays alive: new numbers move its curves and leave zoom and hidden traces alone.
+
+import {follow} from './feed.js';
+
+const CONFIG = {
+  responsive: true, displaylogo: false, displayModeBar: 'hover', plotlyServerURL: '', showSendToCloud: false,
+  modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],   // none that uploads
+};
+const RETRY_MS = 1000;
+const charts = new WeakMap();   // by element: {turn, look, stop}
+
+let loading = null;
+
+/** plotly.js, fetched once a page. */
+export function plotly(url) {
+  loading ??= new Promise((ok, fail) => {
+    const tag = Object.assign(document.createElement('script'), {src: url});
+    tag.onload = () => ok(window.Plotly);
+    tag.onerror = () => { loading = null; tag.remove(); fail(new Error(`${url} cannot be loaded`)); };
+    document.head.append(tag);
+  });
+  return loading;
+}
+
+/**
+ * Draw a chart into its component and follow its feed, where it has one; returns what to do on unmount.
+ *
+ * When Streamlit calls again before an earlier call has returned, it runs the earlier call's clean-up at once, while
+ * the chart is still on the page: a clean-up counts only as long as no later call has taken the chart over.
+ */
+export function mount({data, parentElement}) {
+  const host = parentElement.querySelector('.live-plot');
+  const chart = charts.get(host) ?? {turn: 0, look: null, stop: null};
+  charts.set(host, chart);
+  const turn = ++chart.turn;
+  chart.stop?.abort();
+  chart.stop = new AbortController();
+  draw(host, chart, data);
+  if (data.feed) follow(data.feed, chart.stop.signal, answer => draw(host, chart, {...data, ...answer}));
+  return () => {
+    if (chart.turn !== turn) return;
+    chart.stop.abort();
+    chart.look = null;
+    charts.delete(host);
+    window.Plotly?.purge(host);
+  };
+}
+
+function draw(host, chart, data) {
+  const colors = themeOf(host);
+  const look = [data.spec, ...Object.values(colors)].join();
+  if (chart.look === look) return;   // the page ran again and nothing here has changed
+  chart.look = look;
+  host.setAttribute('role', 'group');
+  host.setAttribute('aria-label', data.alt);
+  const {data: traces, layout} = JSON.parse(data.spec);
+  plotly(data.plotly)
+    .then(lib => { if (chart.look === look) return lib.react(host, traces, themed(layout, colors), CONFIG); })
+    .catch(error => {
+      console.error(error);
+      if (chart.look !== look) return;
+      chart.look = null;
+      setTimeout(() => { if (chart.look === null && charts.get(host) === chart) draw(host, chart, data); }, RETRY_MS);
+    });
+}
+
+function themeOf(host) {
+  const css = getComputedStyle(host);
+  const color = name => css.getPropertyValue(`--st-${name}`).trim();
+  return {ink: color('text-color'), line: color('border-color'), paper: color('background-color')};
+}
+
+/** The layout in the page's light or dark colours; its height is the style sheet's, by the window's. */
+function themed({height, ...layout}, {ink, line, paper}) {
+  Object.assign(layout, {
+    paper_bgcolor: 'transparent', plot_bgcolor: 'transparent', font: {...layout.font, color: ink},
+    hoverlabel: {...layout.hoverlabel, bgcolor: paper, bordercolor: line},
+    modebar: {bgcolor: 'transparent', color: line, activecolor: ink},
+  });
+  for (const key of Object.keys(layout).filter(key => /^[xy]axis/.test(key)))
+    layout[key] = {gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line, ...layout[key]};
+  return layout;
+}

@@ -1,0 +1,72 @@
+"""The load curve as far as its jobs have got, for the page and then for its feed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from ui.asked import Asked
+from ui.live_plot import spec_of
+from ui.load_job import Job, load_job, pinned_load_job
+
+from sim.scenario import Scenario
+from sim.studies.load_curve import LoadPoint, curve, without_load
+from sim.view import alt, load_figure
+from sim.view.run_view import RunView
+
+
+@dataclass
+class LoadFeed:
+    """The load curves of the run on screen and of the pinned one."""
+
+    scenario: Scenario
+    jobs: list[Job]
+    runs: list[RunView]  # the same order: each run is a point of its curve
+
+    @property
+    def version(self) -> int:
+        """Points there are."""
+        return sum(len(job.points) for job in self.jobs) + self.is_done
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all points are there."""
+        return all(job.is_done for job in self.jobs)
+
+    def picture(self) -> tuple[go.Figure, str]:
+        """The figure and its description."""
+        is_complete = self.is_done  # before the points are read: none may come between
+        points = [_with_run(job.points, run) for job, run in zip(self.jobs, self.runs, strict=True)]
+        current = self.runs[0]
+        per_token = current.distributions["TPOT"]
+        figure = load_figure.load(
+            curve(points[0]),
+            per_token.quantity,
+            load_figure.load_title(self.scenario),
+            self.jobs[0].loads,
+            current.operating,
+            is_complete=is_complete,
+            problem=next((job.problem for job in self.jobs if job.problem), ""),
+            limit=per_token.limit,
+            pinned=curve(points[1]) if len(points) > 1 else None,
+        )
+        return figure, alt.load(points[0])
+
+    def answer(self) -> dict[str, Any]:
+        """The same for the browser."""
+        return spec_of(*self.picture())
+
+
+def load_feed(asked: Asked, current: RunView, pinned: RunView | None) -> LoadFeed:
+    """The feed of what is on screen; the session keeps it until the next."""
+    assert asked.scenario is not None
+    feed = LoadFeed(asked.scenario, [load_job(without_load(asked.scenario), asked.trace)], [current])
+    if pinned is not None and asked.pinned is not None:
+        feed.jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
+        feed.runs.append(pinned)
+    st.session_state.load_feed = feed
+    return feed
+
+
+def _with_run(points: list[LoadPoint], run: RunView) -> list[LoadPoint]:
+    return points.copy() if run.operating is None else [*points, run.operating]
