@@ -102,6 +102,9 @@ def add_run(commands: Any) -> None:
     run.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay: Azure or plain CSV, also as .gz")
     add_values(run, "change one field, such as workload.arrivals.rate_rps=3")
     run.add_argument("--json", metavar="OUT", help="write the summary as JSON; - prints it instead of the table")
+    run.add_argument(
+        "--report", type=Path, metavar="OUT.html", help="write a report with pictures that opens without a network"
+    )
     run.add_argument("--requests", type=Path, metavar="OUT.csv", help="write one row a request")
     run.add_argument("--steps", type=Path, metavar="OUT.csv", help="write one row a scheduler step")
 

@@ -161,6 +161,11 @@ def from_query(query: Mapping[str, str]) -> Scenario:
     return with_values(base, values)
 
 
+def departures(scenario: Scenario, base: Scenario) -> dict[str, Any]:
+    """Dotted paths and JSON values that turn `base` into a scenario; `with_values` takes them."""
+    return _differences(_values(base), _values(scenario))
+
+
 def value_text(value: object) -> str:
     """A field's value as it stands in a link: `none`, `true`, `8`, `0.9`, `fcfs`."""
     if value is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sim import Scenario, ScenarioError, Trace, with_values
 from sim.commands.run import check_writable, find_scenario, with_trace
-from sim.commands.summary_text import aligned, number
+from sim.commands.summary_text import aligned
 from sim.cost import band
 from sim.progress import compile_kernels, note, progress_bar, say
 from sim.studies.alternatives import beside, light_capacity, what_ifs
@@ -17,6 +17,7 @@ from sim.studies.capacity import Capacity, capacity
 from sim.studies.deployments import fitting, named
 from sim.studies.load_curve import load_of
 from sim.summary import versions
+from sim.view.summary_rows import number
 
 Row = dict[str, Any]
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from sim import (
@@ -20,19 +21,36 @@ from sim.cli import UsageError
 from sim.commands.summary_text import as_text
 from sim.errors import closest
 from sim.progress import compile_kernels, note, progress_bar, say
+from sim.view.reproduce import Origin
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Simulate, then write whatever was asked for."""
-    for out in (arguments.json, arguments.requests, arguments.steps):
+    for out in (arguments.json, arguments.report, arguments.requests, arguments.steps):
         check_writable(out)  # not after the work
-    scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
+    found = find_scenario(arguments.scenario)
+    scenario = with_values(found, dict(arguments.values))
     scenario, trace = with_trace(scenario, arguments.trace)
     compile_kernels()
     with progress_bar("simulating") as show:
         result = simulate(scenario, trace, record_steps=arguments.steps is not None, on_progress=show)
     write(result, arguments)
+    if arguments.report:
+        with progress_bar("drawing the report") as show:
+            write_report(result, trace, Origin(arguments.scenario, found), arguments.report, show)
     return 0
+
+
+def write_report(
+    result: Result, trace: Trace | None, origin: Origin, out: Path, on_progress: Callable[[float], None]
+) -> None:
+    """The run as one HTML file, its load curve included."""
+    from sim.studies.load_curve import load_points
+    from sim.view.report import report
+    from sim.view.run_view import view_of
+
+    points = load_points(result.scenario, trace, on_progress=on_progress)
+    out.write_text(report(view_of(result, trace), origin, points), encoding="utf-8")
 
 
 def check_writable(out: str | Path | None) -> None:

@@ -1,6 +1,6 @@
 """Latency and throughput against load: one scenario at a row of loads, from light to beyond its capacity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -134,6 +134,20 @@ def point_of(result: Result, load: float) -> LoadPoint:
         tokens / result.run.duration_s if result.run.duration_s > 0 else float("nan"),
         bool(flags(result)["unstable"]),
     )
+
+
+def load_points(
+    scenario: Scenario, trace: Trace | None = None, *, on_progress: Callable[[float], None] | None = None
+) -> list[LoadPoint]:
+    """All points of a scenario's curve, one after the other; `on_progress` is told the share that is done."""
+    shape = without_load(scenario)
+    every = loads(shape, trace)
+    found = []
+    for load in every:
+        found.append(point(shape, load, trace, full_load=full_load(shape, every)))
+        if on_progress is not None:
+            on_progress(len(found) / len(every))
+    return found
 
 
 def curve(points: Iterable[LoadPoint]) -> LoadCurve:

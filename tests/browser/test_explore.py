@@ -213,3 +213,18 @@ def test_a_clean_up_that_comes_late_leaves_the_chart_to_the_draw_that_took_it_ov
         }"""
     )
     assert drawn == [[3, 4], None]
+
+
+def test_the_report_of_the_run_on_screen_can_be_downloaded(server, page, settled, tmp_path):
+    page.goto(f"{server}/?seqs=48&{QUICK}")
+    settled()
+    output = tile(page, "Output")
+    page.get_by_role("button", name="Export", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report (HTML)").click()
+    file = tmp_path / "report.html"
+    download.value.save_as(file)
+    text = file.read_text(encoding="utf-8")
+    assert f"<td>{output.split()[0]} tokens/s</td>" in text
+    assert "longtail run chat --set workload.num_requests=1000 --set scheduler.max_num_seqs=48" in text
+    assert download.value.suggested_filename == "chat-report.html"

@@ -1,0 +1,104 @@
+"""The command line that starts a server configured as a scenario is.
+
+Only what departs from the server's own defaults stands in it. Source of the flags: `vllm serve --help`, 0.33.0.
+"""
+
+import shlex
+from typing import NamedTuple
+
+from sim.catalog import gpu, model
+from sim.deployment import default_limits, resolve
+from sim.gpu_memory import weight_dtype
+from sim.scenario import Scenario
+from sim.system_spec import Deployment, Scheduler
+
+
+class ServerCommand(NamedTuple):
+    """A command line, or why there is none, and what it does not say."""
+
+    text: str  # empty where no server is configured so
+    notes: tuple[str, ...]
+
+
+QUANTIZATION = {"fp8": "fp8", "fp8_block": "fp8"}  # of weights that are published at 16 bit
+NO_FLAG = "Static batching has no flag: servers in use let requests join and leave at every step."
+
+
+def server_command(scenario: Scenario) -> ServerCommand:
+    """`vllm serve` for a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One that can run.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario cannot run.
+    """
+    if scenario.scheduler.system != "vllm_v1":
+        return ServerCommand("", (NO_FLAG,))
+    notes = list(_notes(scenario))
+    words = ["vllm", "serve", model(scenario.deployment.model).hf_id]
+    words += _of_deployment(scenario)
+    words += _of_scheduler(scenario.scheduler, default_limits(gpu(scenario.deployment.gpu)))
+    return ServerCommand(shlex.join(words), tuple(notes))
+
+
+def _of_deployment(scenario: Scenario) -> list[str]:
+    deployment = scenario.deployment
+    shape = model(deployment.model)
+    context = resolve(scenario).max_model_len
+    quantization = QUANTIZATION.get(weight_dtype(shape, deployment), "") if shape.dtype in ("bf16", "fp16") else ""
+    return [
+        *_flag("--tensor-parallel-size", deployment.tensor_parallel_size, 1),
+        *_flag("--quantization", quantization, ""),
+        *_flag("--kv-cache-dtype", deployment.kv_cache_dtype, "auto"),
+        *_flag("--gpu-memory-utilization", f"{deployment.gpu_memory_utilization:g}", "0.9"),
+        *_flag("--max-model-len", context, shape.max_context),
+        *_flag("--block-size", deployment.block_size, 16),
+        *_flag("--num-gpu-blocks-override", deployment.num_gpu_blocks_override, None),
+    ]
+
+
+def _of_scheduler(scheduler: Scheduler, defaults: tuple[int, int]) -> list[str]:
+    seats, budget = defaults
+    return [
+        *_flag("--max-num-seqs", scheduler.max_num_seqs or seats, seats),
+        *_flag("--max-num-batched-tokens", scheduler.max_num_batched_tokens or budget, budget),
+        *_switch("enable-prefix-caching", scheduler.enable_prefix_caching, True),
+        *_switch("enable-chunked-prefill", scheduler.enable_chunked_prefill, True),
+        *_flag("--long-prefill-token-threshold", scheduler.long_prefill_token_threshold, 0),
+        *_flag("--scheduling-policy", scheduler.scheduling_policy, "fcfs"),
+        *_flag("--watermark", f"{scheduler.watermark:g}", "0"),
+        *_switch("scheduler-reserve-full-isl", scheduler.scheduler_reserve_full_isl, True),
+        *_switch("async-scheduling", scheduler.async_scheduling, True),
+    ]
+
+
+def _notes(scenario: Scenario) -> list[str]:
+    """What the command line does not say, or says only nearly."""
+    deployment, scheduler = scenario.deployment, scenario.scheduler
+    found = [f"Run it on {_gpus(deployment)}."]
+    if scheduler.vllm_release != "0.33.0":
+        found.append(f"The rules are those of vLLM {scheduler.vllm_release}; it knows fewer of these flags.")
+    if weight_dtype(model(deployment.model), deployment) == "fp4" and model(deployment.model).dtype != "mxfp4":
+        found.append("4-bit weights need a checkpoint that is published so.")
+    if any(task.cap is not None for task in scenario.workload.types):
+        found.append("Output caps are `max_tokens` of each request, not a flag of the server.")
+    if any(task.priority for task in scenario.workload.types):
+        found.append("Priorities travel in each request.")
+    return found
+
+
+def _gpus(deployment: Deployment) -> str:
+    return f"{deployment.tensor_parallel_size} x {deployment.gpu}"
+
+
+def _flag(name: str, value: object, default: object) -> list[str]:
+    return [] if value == default else [name, str(value)]
+
+
+def _switch(name: str, value: bool, default: bool) -> list[str]:
+    return [] if value == default else [f"--{name}" if value else f"--no-{name}"]

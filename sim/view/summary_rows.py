@@ -1,0 +1,37 @@
+"""Rows of the tables that show a run's summary, in the terminal and in a report."""
+
+from typing import Any
+
+Summary = dict[str, Any]
+
+STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
+LATENCIES = {  # name in the summary: unit and how many of it make a second
+    "queue_delay": ("queue delay", "s", 1),
+    "ttft": ("TTFT", "s", 1),
+    "tpot": ("TPOT", "ms", 1000),
+    "itl": ("ITL", "ms", 1000),
+    "e2e": ("E2E", "s", 1),
+}
+SMALLEST_SHARE = 0.0005  # rows of a ledger below that are left out
+
+
+def latency_rows(figures: Summary) -> list[list[str]]:
+    """A row a latency, a column a statistic."""
+    rows = [["", *STATISTICS, "requests"]]
+    for key, (label, unit, per_s) in LATENCIES.items():
+        values = [figures[f"{key}_{statistic}_s"] for statistic in STATISTICS]
+        shown = figures["tpot_label"] if key == "tpot" else label
+        cells = [number(None if value is None else value * per_s, 3 if per_s == 1 else 2) for value in values]
+        count = f"{figures['itl_count']:,} gaps" if key == "itl" else f"{figures[f'{key}_count']:,}"
+        rows.append([f"{shown}, {unit}", *cells, count])
+    return rows
+
+
+def shares(rows: dict[str, float], whole: float) -> list[list[str]]:
+    """Name and percentage of each row worth showing."""
+    return [[name, f"{part / whole:.1%}"] for name, part in rows.items() if whole and part / whole >= SMALLEST_SHARE]
+
+
+def number(value: float | None, digits: int) -> str:
+    """A figure, or a dash for one that is undefined or rests on too few values."""
+    return "-" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,61 @@
+"""A report opened from the disk without a network, and printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sim.cli import main
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.simulate import simulate
+from sim.view.theme import short_number
+from tests.view.test_report import SECTIONS
+
+SHEET_PX = 794 - 2 * 45  # A4 at 96 pixels an inch, less its margins
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "report.html"
+    assert main(["run", "memory-pressure", "--set", "workload.num_requests=400", "--report", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def opened(context, page, file):
+    context.set_offline(True)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length >= 7")
+    yield page, asked
+    context.set_offline(False)
+
+
+def test_it_opens_offline_and_asks_for_nothing_but_itself(opened, file):
+    page, asked = opened
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [file.as_uri()]
+    assert page.evaluate("document.querySelector('.js-plotly-plot')._fullData.length") >= 1
+
+
+def test_its_numbers_are_those_of_the_run(opened):
+    page, _ = opened
+    figures = simulate(with_values(preset("memory-pressure"), {"workload.num_requests": 400})).summary()["metrics"]
+    text = page.inner_text("body")
+    assert re.search(rf"Output\s+{re.escape(short_number(figures['output_tokens_per_s']))} tokens/s", text)
+    assert re.search(rf"TPOT p99\s+{re.escape(short_number(1e3 * figures['tpot_p99_s']))} ms", text)
+    assert re.search(rf"TTFT p99\s+{re.escape(short_number(figures['ttft_p99_s']))} s", text)
+    drawn = page.evaluate("document.querySelectorAll('.js-plotly-plot')[1]._fullData.find(t => t.uid == 'marks').text")
+    assert f"p99 {short_number(1e3 * figures['tpot_p99_s'])} ms" in drawn
+
+
+def test_it_prints_every_section_and_cuts_nothing(opened):
+    page, _ = opened
+    pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
+    titles = re.findall(rb"/Title \((.*?)\)", pdf)
+    assert [title.decode() for title in titles if title.decode() in SECTIONS] == list(SECTIONS)
+    page.emulate_media(media="print")
+    everything = "[...document.querySelectorAll('figure, table, pre, p, .main-svg')]"
+    widest = page.evaluate(f"Math.max(...{everything}.map(e => e.getBoundingClientRect().width))")
+    assert widest <= SHEET_PX

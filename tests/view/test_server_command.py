@@ -1,0 +1,77 @@
+"""The command line of a server that is configured as a scenario is."""
+
+import shlex
+
+import pytest
+
+from sim.deployment import resolve
+from sim.presets import preset, preset_names
+from sim.scenario import Scenario, with_values
+from sim.view.server_command import NO_FLAG, server_command
+
+
+def words(scenario: Scenario) -> list[str]:
+    return shlex.split(server_command(scenario).text)
+
+
+def test_only_what_departs_from_the_servers_defaults_is_said() -> None:
+    plain = with_values(preset("chat"), {"scheduler.enable_prefix_caching": True, "scheduler.async_scheduling": True})
+    assert server_command(plain).text == "vllm serve meta-llama/Meta-Llama-3.1-8B"
+    assert words(preset("chat"))[3:] == ["--no-enable-prefix-caching", "--no-async-scheduling"]
+
+
+def test_each_knob_has_its_flag() -> None:
+    edits = {
+        "deployment.model": "Qwen3-32B",
+        "deployment.gpu": "H200",
+        "deployment.tensor_parallel_size": 2,
+        "deployment.weight_dtype": "fp8",
+        "deployment.kv_cache_dtype": "fp8",
+        "deployment.gpu_memory_utilization": 0.85,
+        "deployment.max_model_len": 8192,
+        "deployment.block_size": 32,
+        "deployment.num_gpu_blocks_override": 5000,
+        "scheduler.max_num_seqs": 64,
+        "scheduler.max_num_batched_tokens": 4096,
+        "scheduler.enable_prefix_caching": False,
+        "scheduler.enable_chunked_prefill": False,
+        "scheduler.long_prefill_token_threshold": 1024,
+        "scheduler.scheduling_policy": "priority",
+        "scheduler.watermark": 0.05,
+        "scheduler.scheduler_reserve_full_isl": False,
+        "scheduler.async_scheduling": True,
+    }
+    edits |= {"deployment.max_model_len": 4096}  # without chunks a prompt must fit into the budget
+    assert words(with_values(preset("chat"), edits)) == shlex.split(
+        "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype fp8 "
+        "--gpu-memory-utilization 0.85 --max-model-len 4096 --block-size 32 --num-gpu-blocks-override 5000 "
+        "--max-num-seqs 64 --max-num-batched-tokens 4096 --no-enable-prefix-caching --no-enable-chunked-prefill "
+        "--long-prefill-token-threshold 1024 --scheduling-policy priority --watermark 0.05 "
+        "--no-scheduler-reserve-full-isl"
+    )
+
+
+def test_a_context_cut_to_the_memory_is_said_and_the_models_own_is_not() -> None:
+    tight = with_values(preset("memory-pressure"), {"deployment.max_model_len": None})
+    said = words(tight)
+    assert said[said.index("--max-model-len") + 1] == str(resolve(tight).max_model_len)
+    assert "--max-model-len" not in words(preset("chat"))
+
+
+def test_static_batching_has_no_server() -> None:
+    assert server_command(preset("textbook-straggler")) == ("", (NO_FLAG,))
+
+
+def test_what_no_flag_says_is_a_note() -> None:
+    notes = server_command(preset("mixed-priority")).notes
+    assert notes[0] == "Run it on 1 x H100-SXM."
+    assert any("max_tokens" in note for note in notes)
+    assert any("Priorities" in note for note in notes)
+    old = server_command(with_values(preset("chat"), {"scheduler.vllm_release": "0.18.1"}))
+    assert any("0.18.1" in note for note in old.notes)
+
+
+@pytest.mark.parametrize("name", preset_names("explore"))
+def test_every_preset_has_a_command_or_a_reason(name: str) -> None:
+    command = server_command(preset(name))
+    assert command.text.startswith("vllm serve ") or command.notes
