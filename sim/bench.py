@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeVar
 
 from sim import Result, Scenario, preset, preset_names, simulate, with_values
 from sim.cost import step_time
-from sim.engine import run, warm_up
-from sim.engine.rules import rules_of
+from sim.engine import warm_up
+from sim.systems.build import plan_of
+from sim.systems.run import run_plan
 
 Value = TypeVar("Value")
 
@@ -95,10 +96,11 @@ def measure_here(case: Case) -> Figures:
 
 def best_engine_time(result: Result) -> float:
     """Seconds of the engine alone, on the very arrays that `simulate` gave it."""
-    rules, step = rules_of(result.scenario, result.resolved), step_time(result.scenario)
+    step = step_time(result.scenario)
+    plan = plan_of(result.scenario, result.resolved, result.inputs, result.info, step)
     times: list[float] = []
     while len(times) < REPEATS or sum(times) < SHORT_S:
-        times.append(timed(lambda: run(rules, result.inputs, step))[0])
+        times.append(timed(lambda: run_plan(plan, result.inputs, step))[0])
     return min(times)
 
 

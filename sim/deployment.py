@@ -8,8 +8,7 @@ from sim.gpu_memory import GIB, kv_bytes_per_token, reserve_gib, weight_bytes, w
 from sim.lengths_spec import Constant, Lengths, Uniform
 from sim.scenario import Scenario
 from sim.system_spec import Deployment
-
-STATIC_BATCH = 32
+from sim.systems import SYSTEMS
 
 
 class Resolved(NamedTuple):
@@ -25,6 +24,7 @@ class Resolved(NamedTuple):
     reserve_gib: float  # runtime, CUDA graphs, activations
     kv_gib: float  # 0 or less where only `num_gpu_blocks_override` makes room
     kv_bytes_per_token: float
+    watermark: float  # share of KV blocks that admission leaves free
 
     @property
     def kv_tokens(self) -> int:
@@ -77,6 +77,9 @@ def resolve(scenario: Scenario) -> Resolved:
         reserve,
         kv_gib,
         kv_bytes,
+        SYSTEMS[scenario.scheduler.system].watermark
+        if scenario.scheduler.watermark is None
+        else scenario.scheduler.watermark,
     )
 
 
@@ -96,8 +99,10 @@ def _limits(scenario: Scenario, card: Gpu) -> tuple[int, int]:
     """`max_num_seqs` and `max_num_batched_tokens`; what the user sets bends the other default, as in vLLM."""
     scheduler = scenario.scheduler
     default_seats, default_budget = default_limits(card)
-    if scheduler.system == "static":
-        default_seats = STATIC_BATCH
+    system = SYSTEMS[scheduler.system]
+    default_seats = system.seats or default_seats
+    if isinstance(system.budget, int):
+        default_budget = system.budget
     budget = scheduler.max_num_batched_tokens or max(default_budget, scheduler.max_num_seqs or 0)
     seats = scheduler.max_num_seqs or min(default_seats, budget)
     return seats, budget
@@ -105,9 +110,14 @@ def _limits(scenario: Scenario, card: Gpu) -> tuple[int, int]:
 
 def _whole_prompt_budget(scenario: Scenario, budget: int, seats: int, context: int) -> int:
     """The default budget, raised where prompts are computed whole: one of them, or a static batch of them."""
-    if scenario.scheduler.system == "static":
+    scheduler = scenario.scheduler
+    own = SYSTEMS[scheduler.system].budget
+    if own == "batch" or scheduler.choices.batching == "request":
         return seats * context
-    return budget if scenario.scheduler.enable_chunked_prefill else max(budget, context)
+    if own == "context" or scheduler.choices.prefill in ("mixed", "first"):
+        return max(budget, context)
+    is_cut = scheduler.enable_chunked_prefill or scheduler.system != "vllm_v1" or scheduler.is_recombined
+    return budget if is_cut else max(budget, context)
 
 
 def _check_split(shape: Model, deployment: Deployment) -> None:

@@ -30,7 +30,7 @@ PATHS = {
     ),
     "straggler_occupancy": Path((Bin.HELD_STRAGGLER, Bin.WITHHELD_MEMORY_STRAGGLER), ()),
     "conservative_batch": Path((Bin.RESERVED_UNUSED, Bin.WITHHELD_MARGIN, Bin.WITHHELD_CAP), ()),
-    "price_of_reacting": Path((), (Bin.RECOMPUTE,)),
+    "price_of_reacting": Path((), (Bin.RECOMPUTE, Bin.SWAP)),
 }
 
 

@@ -12,7 +12,8 @@ from sim.errors import ScenarioError, closest, shown
 from sim.lengths_spec import LENGTH_KINDS
 from sim.part import Number, Part, Whole
 from sim.predictor_spec import Predictor
-from sim.system_spec import Cost, Deployment, Scheduler, Slo
+from sim.scheduler_spec import Scheduler
+from sim.system_spec import Cost, Deployment, Slo
 from sim.workload_spec import Workload
 
 __all__ = ["VERSION", "About", "Scenario", "ScenarioError", "load_scenario", "save", "scenario_of_json", "with_values"]

@@ -47,7 +47,9 @@ def simulate(
 
     longest = resolve(scenario).max_model_len
     requests, info = make_requests(scenario, trace, max_model_len=longest, replication=replication)
-    return simulate_requests(scenario, requests, info, record_steps=record_steps, on_progress=on_progress)
+    return simulate_requests(
+        scenario, requests, info, record_steps=record_steps, on_progress=on_progress, replication=replication
+    )
 
 
 def simulate_requests(
@@ -57,6 +59,7 @@ def simulate_requests(
     *,
     record_steps: bool = False,
     on_progress: Callable[[float], None] | None = None,
+    replication: int = 0,
 ) -> "Result":
     """Run a scenario's server on requests that were made, and perhaps changed, before.
 
@@ -64,18 +67,21 @@ def simulate_requests(
     ----------
     requests, info
         As `make_requests` returns them. The scenario's own workload is not drawn again.
+    replication
+        Whose random numbers the predictor draws.
     """
     from sim.cost import step_time
     from sim.deployment import resolve
-    from sim.engine import run
-    from sim.engine.rules import rules_of
     from sim.result import Result
+    from sim.systems.build import plan_of
+    from sim.systems.run import run_plan
 
     resolved = resolve(scenario)
-    outcome = run(
-        rules_of(scenario, resolved),
+    step = step_time(scenario)
+    outcome = run_plan(
+        plan_of(scenario, resolved, requests, info, step, replication),
         requests,
-        step_time(scenario),
+        step,
         until_s=float("inf") if scenario.max_sim_time_s is None else scenario.max_sim_time_s,
         record_steps=record_steps,
         on_progress=on_progress,

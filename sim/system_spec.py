@@ -1,12 +1,11 @@
-"""What serves: deployment, scheduler, service-level targets, cost."""
+"""Where it is served: deployment, service-level targets, cost."""
 
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from sim.catalog import gpu, model
-from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
-from sim.vllm_releases import PriorityPolicy, vllm_release
+from sim.part import MAX_TOKENS, Number, Part, Whole
 
 MAX_MS = 86_400_000.0  # a day
 
@@ -49,85 +48,6 @@ class Deployment(Part):
     def _in_catalogue(self) -> Self:
         model(self.model)
         gpu(self.gpu)
-        return self
-
-
-class Scheduler(Part):
-    """A named system, and the knobs that depart from its defaults."""
-
-    system: Literal["vllm_v1", "static"] = Field(
-        default="vllm_v1",
-        description="vllm_v1: requests join at every step. static: a batch runs until its longest ends.",
-    )
-    max_num_seqs: Whole | None = Field(
-        default=None,
-        ge=1,
-        le=65_536,
-        description="Most requests running at once. None: vLLM's default for the GPU; static: 32.",
-    )
-    max_num_batched_tokens: Whole | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_TOKENS,
-        description="Token budget of one step, decodes first, the rest for prefill chunks (vLLM also calls it "
-        "max_num_scheduled_tokens). It bounds how long prefill holds up decoding, not memory. None: vLLM's default.",
-    )
-    enable_chunked_prefill: Switch = Field(
-        default=True, description="Cut prompts to what is left of the step's token budget."
-    )
-    long_prefill_token_threshold: Whole = Field(
-        default=0,
-        ge=0,
-        le=MAX_TOKENS,
-        description="Longest prefill chunk of one request while others are there; 0 is no limit.",
-    )
-    enable_prefix_caching: Switch = Field(
-        default=True, description="Keep the KV of finished texts for prompts that begin alike."
-    )
-    scheduling_policy: Literal["fcfs", "priority"] = Field(
-        default="fcfs", description="Who is served first: the earliest, or the smallest priority number."
-    )
-    watermark: Number = Field(
-        default=0.0,
-        ge=0,
-        le=0.5,
-        description="Share of KV blocks that admission leaves free. More: fewer preemptions, fewer seats.",
-    )
-    scheduler_reserve_full_isl: Switch = Field(
-        default=True, description="Admit a request only when all of its prompt fits, not just the first chunk."
-    )
-    async_scheduling: Switch = Field(
-        default=False,
-        description="vLLM schedules the next step while the GPU computes this one, so an end is noticed one step late. "
-        "Served vLLM does so by default.",
-    )
-    vllm_release: Literal["0.33.0", "0.32.0", "0.30.0", "0.23.0", "0.18.1", "0.11.0", "0.8.5"] = Field(
-        default="0.33.0",
-        description="Whose scheduling rules apply; each release stands for those before it that schedule alike.",
-    )
-    hold: Switch = Field(default=True, description="static: finished requests keep their slots until the batch ends.")
-    delivery: Literal["batch", "stream"] = Field(
-        default="batch", description="static: tokens are handed over when the batch ends, or as they are produced."
-    )
-    reserve: Literal["cap", "max_model_len"] = Field(
-        default="cap", description="static: KV set aside for a request, prompt + cap or max_model_len."
-    )
-    batch_wait_s: Number = Field(
-        default=0.0, ge=0, le=3600, description="static: how long to wait for a batch to fill."
-    )
-
-    @model_validator(mode="after")
-    def _release_is_known(self) -> Self:
-        release = vllm_release(self.vllm_release)
-        if self.scheduling_policy == "priority" and release.priority != PriorityPolicy.RELIABLE:
-            raise ValueError(f"scheduling_policy is priority; vllm_release {self.vllm_release} needs fcfs")
-        return self
-
-    @model_validator(mode="after")
-    def _budget_covers_seats(self) -> Self:
-        seats, budget = self.max_num_seqs, self.max_num_batched_tokens
-        if self.system == "vllm_v1" and seats is not None and budget is not None and budget < seats:
-            raise ValueError(f"max_num_batched_tokens is {budget}; at least max_num_seqs ({seats}) is needed")
         return self
 
 

@@ -81,6 +81,12 @@ class Workload(Part):
         description="random: each request draws its type by share. exact: types are dealt so that every first n "
         "requests hold the shares as closely as whole numbers allow.",
     )
+    client_timeout_s: Number | None = Field(
+        default=None,
+        gt=0,
+        le=86_400,
+        description="A client gives up when its answer is not complete so long after it asked. None: it waits.",
+    )
     trace_file: TraceFile | None = Field(default=None, description="The trace that the arrivals and lengths come from.")
 
     @model_validator(mode="after")

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from sim.catalog import dataset_names, gpu_names, model_names, predictor_names
 from sim.scenario import Scenario
+from sim.scheduler_spec import Recombination
+from sim.systems import system_names
 from tests.scenario_fields import COEFFICIENTS, Place, placed, places
 
 SINGLE = [
@@ -14,6 +16,7 @@ SINGLE = [
     for place in places()
     if not place.path.startswith(("workload.", "cost.coefficients.")) and place.path not in ("version", "about.tags")
 ]
+CHOICES = tuple(Recombination.model_fields)
 NAMES = st.text("abcXYZ019_.-", min_size=1, max_size=12)
 
 
@@ -30,6 +33,8 @@ def values_of(place: Place) -> st.SearchStrategy[Any]:
     """Values that a field accepts."""
     if place.path in ("deployment.gpu", "deployment.model"):
         return st.sampled_from(gpu_names() if place.path.endswith("gpu") else model_names())
+    if place.path == "scheduler.system":
+        return st.sampled_from(system_names())
     if place.path == "predictor.preset":
         return st.sampled_from(("none", *predictor_names()))
     if place.choices:
@@ -112,6 +117,11 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     scheduler = values.get("scheduler", {})
     if scheduler.get("max_num_seqs") and scheduler.get("max_num_batched_tokens"):
         scheduler["max_num_batched_tokens"] = max(scheduler["max_num_batched_tokens"], scheduler["max_num_seqs"])
+    chosen = [name for name in CHOICES if scheduler.get(name) is not None]
+    if chosen:  # one choice in place of vLLM's own: others may contradict it
+        scheduler["system"] = "vllm_v1"
+        for name in chosen[1:]:
+            scheduler.pop(name)
     if scheduler.get("vllm_release") in ("0.11.0", "0.8.5"):
         scheduler.pop("scheduling_policy", None)
     if values.get("cost", {}).get("source") == "calibrated" or draw(st.booleans()):

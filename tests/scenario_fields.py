@@ -62,8 +62,12 @@ class Place(NamedTuple):
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """Values of a Literal, if it is one."""
-        return get_args(self.field.annotation) if get_origin(self.field.annotation) is Literal else ()
+        """Values of a Literal, if it is one, and None if that is allowed as well."""
+        annotation = self.field.annotation
+        inner = [each for each in get_args(annotation) if get_origin(each) is Literal]
+        if get_origin(annotation) is not Literal and inner:
+            return (None, *get_args(inner[0]))
+        return get_args(annotation) if get_origin(annotation) is Literal else ()
 
     @property
     def is_whole(self) -> bool:

@@ -5,7 +5,8 @@ import pytest
 
 from sim.errors import ScenarioError
 from sim.scenario import MIGRATIONS, Scenario, load_scenario, save, scenario_of_json, with_values
-from sim.system_spec import Deployment, Scheduler
+from sim.scheduler_spec import Scheduler
+from sim.system_spec import Deployment
 
 
 def refusal_of(values: dict[str, object]) -> str:
@@ -45,7 +46,7 @@ def test_a_scenario_cannot_be_changed() -> None:
         ('{"version": 1, "sed": 1}', "sed is not a known field; closest are seed, scheduler, slo"),
         (
             '{"version": 1, "scheduler": {"max_seqs": 1}}',
-            "scheduler.max_seqs is not a known field; closest are max_num_seqs, vllm_release, max_num_batched_tokens",
+            "scheduler.max_seqs is not a known field; closest are max_num_seqs, peak_share, vllm_release",
         ),
         (
             '{"version": 1, "workload": {"types": [{"output": {"kind": "constant"}}]}}',

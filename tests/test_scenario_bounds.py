@@ -75,7 +75,7 @@ def test_each_choice_is_accepted_and_another_is_refused_with_the_choices(place: 
     with pytest.raises(ScenarioError) as refusal:
         load(place.with_value(77))
     assert str(refusal.value).startswith(f"{place.path} is 77; allowed are ")
-    assert all(str(choice) in str(refusal.value) for choice in place.choices)
+    assert all(str(choice) in str(refusal.value) for choice in place.choices if choice is not None)
 
 
 @pytest.mark.parametrize("place", NUMBERS, ids=lambda place: place.path)

@@ -25,6 +25,10 @@ from sim.engine.state import (
     F_HELD_KV,
     F_LINEAR_S,
     F_NUM_PREEMPTED,
+    F_PREDICTOR_S,
+    F_REDO,
+    F_REDO_KV,
+    F_SWAP_S,
     F_TOKENS,
     FREE,
     HEAD_FIRST,
@@ -58,7 +62,10 @@ def account_for(parity, end_s, kv_s, fixed_s, free_row, block_size, flight, flig
         if flight[parity, F_CHUNK_TOKENS] > 0:
             add_chunks(parity, per_token_s, flight, flight_s, bins)
     else:  # somebody waits for memory that nobody will free
-        bins[OPEN, Bin.STALLED] += duration_s
+        bins[OPEN, Bin.STALLED] += duration_s - (flight_s[parity, F_SWAP_S] + flight_s[parity, F_PREDICTOR_S])
+    if flight_s[parity, F_SWAP_S] + flight_s[parity, F_PREDICTOR_S] > 0.0:
+        bins[OPEN, Bin.SWAP] += flight_s[parity, F_SWAP_S]
+        bins[OPEN, Bin.PREDICTOR] += flight_s[parity, F_PREDICTOR_S]
     bins[OPEN, Bin.PREEMPTIONS] += flight[parity, F_NUM_PREEMPTED]
     if end_s > real[BIN_END]:
         split(start_s, end_s, bins, count, real)
@@ -120,11 +127,17 @@ def add_memory(duration_s, free_row, block_size, bins, count):
 def add_time(parity, duration_s, fixed_s, per_token_s, kv_s, flight, bins):
     """Seconds and tokens of one step's decoding members, and of finished ones that were computed all the same."""
     dropped = flight[parity, F_DROPPED]
-    decoding = flight[parity, F_DECODING] - dropped
+    redo = flight[parity, F_REDO]
+    decoding = flight[parity, F_DECODING] - dropped - redo
     producing = decoding + flight[parity, F_CHUNKS_DONE]
     held = flight[parity, F_HELD] + dropped
     bins[OPEN, Bin.FIXED] += fixed_s
-    bins[OPEN, Bin.DECODE] += decoding * per_token_s + kv_s * flight[parity, F_DECODING_KV]
+    bins[OPEN, Bin.DECODE] += decoding * per_token_s + kv_s * (
+        flight[parity, F_DECODING_KV] - flight[parity, F_REDO_KV]
+    )
+    if redo > 0:
+        bins[OPEN, Bin.RECOMPUTE] += redo * per_token_s + kv_s * flight[parity, F_REDO_KV]
+        bins[OPEN, Bin.RECOMPUTED_TOKENS] += redo
     bins[OPEN, Bin.PADDING] += held * per_token_s + kv_s * flight[parity, F_HELD_KV]
     bins[OPEN, Bin.DECODE_TOKENS] += flight[parity, F_DECODING]
     bins[OPEN, Bin.OUTPUT_TOKENS] += producing

@@ -41,11 +41,16 @@ class Bin(IntEnum):
     DECODE = 26
     RECOMPUTE = 27
     PADDING = 28
+    BUBBLE = 29
+    SWAP = 30
+    PREDICTOR = 31
+    # beside the ledgers
+    HOST_BLOCKS = 32  # block-seconds in host memory
 
 
 NUM_COLUMNS = len(Bin)
 MEMORY_ROWS = tuple(row for row in Bin if Bin.HELD_TYPICAL <= row <= Bin.WITHHELD_CAP)
-TIME_ROWS = tuple(row for row in Bin if Bin.IDLE <= row <= Bin.PADDING)
+TIME_ROWS = tuple(row for row in Bin if Bin.IDLE <= row <= Bin.PREDICTOR)
 
 
 class Status(IntEnum):
@@ -54,6 +59,7 @@ class Status(IntEnum):
     UNFINISHED = 0  # waiting, running or not yet arrived when the run ended
     FINISHED = 1
     REJECTED = 2  # could never fit
+    ABORTED = 3  # the client gave up
 
 
 STEPS_PER_OCTAVE = 256  # gap histogram: bins of at most 0.4 % width, so that a bin's mean is within 0.5 %

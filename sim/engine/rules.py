@@ -60,7 +60,7 @@ def _vllm_v1(scenario: "Scenario", resolved: "Resolved") -> Rules:
         chunked_prefill=knobs.enable_chunked_prefill,
         long_prefill_token_threshold=knobs.long_prefill_token_threshold,
         prefix_caching=knobs.enable_prefix_caching,
-        keep_blocks=int(knobs.watermark * (resolved.usable_blocks + 1)),  # vLLM counts the null block here
+        keep_blocks=int(resolved.watermark * (resolved.usable_blocks + 1)),  # vLLM counts the null block here
         reserve_full_isl=knobs.scheduler_reserve_full_isl,
         is_async=knobs.async_scheduling,
         pause_s=ASYNC_PAUSE_S,
@@ -74,7 +74,7 @@ def _static(scenario: "Scenario", resolved: "Resolved") -> Rules:
     return Rules(
         batching=Batching.REQUEST,
         order=Order.PRIORITY if knobs.scheduling_policy == "priority" else Order.FCFS,
-        reserve=Reserve.CAP if knobs.reserve == "cap" else Reserve.MAX_MODEL_LEN,
+        reserve=Reserve.CAP if knobs.reserve in (None, "cap") else Reserve.MAX_MODEL_LEN,
         hold=knobs.hold,
         batch_delivery=knobs.hold and knobs.delivery == "batch",
         batch_wait_s=knobs.batch_wait_s,

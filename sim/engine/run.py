@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.engine import state as st
 from sim.engine.accounts import Status
+from sim.engine.general.choices import GeneralRules
 from sim.engine.inputs import Batching, Floats, Ints, Order, Requests, Reserve, Rules, StepTime
 from sim.engine.loop import Stop, advance, settle
 from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
@@ -112,24 +113,11 @@ def run(
     state = first_state(rules, requests, inputs)
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
-    calls_left = max_calls
-    fruitless = 0
-    while True:
-        at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
-        before = state.counts.copy()
-        stop = Stop(advance(rules, inputs, *numbers, state, tape, float(until_s), at_once, bool(record_steps)))
-        if calls_left is not None:
-            calls_left -= int(state.counts[st.PUSHED] - before[st.PUSHED])
-        if on_progress is not None:
-            on_progress(float(state.counts[st.NUM_DONE]) / len(inputs.asked))
-        if stop == Stop.CALLS:
-            fruitless = 0 if is_fruitful(before, state.counts) else fruitless + 1
-        if fruitless == FRUITLESS_ROUNDS and calls_left is None:
-            stop = Stop.STUCK
-        if stop == Stop.FULL:
-            tape = with_more_room(tape)
-        elif stop in (Stop.DONE, Stop.TIME) or (stop == Stop.STUCK and calls_left is None) or calls_left == 0:
-            break
+
+    def advance_by(calls: int, tape: Tape) -> int:
+        return int(advance(rules, inputs, *numbers, state, tape, float(until_s), calls, bool(record_steps)))
+
+    stop, tape = drive(advance_by, state, tape, max_calls, on_progress)
     settle(
         inputs.asked,
         state.live,
@@ -142,6 +130,34 @@ def run(
         state.real,
     )
     return run_of(rules, state, stop, tape if record_steps else None)
+
+
+def drive(
+    advance_by: Callable[[int, Tape], int],
+    state: State,
+    tape: Tape,
+    max_calls: int | None,
+    on_progress: Callable[[float], None] | None,
+) -> tuple[Stop, Tape]:
+    """Call a loop until it is done, giving it room to record; why it stopped, and the tape."""
+    calls_left = max_calls
+    fruitless = 0
+    while True:
+        at_once = CALLS_AT_ONCE if calls_left is None else min(CALLS_AT_ONCE, calls_left)
+        before = state.counts.copy()
+        stop = Stop(advance_by(at_once, tape))
+        if calls_left is not None:
+            calls_left -= int(state.counts[st.PUSHED] - before[st.PUSHED])
+        if on_progress is not None:
+            on_progress(float(state.counts[st.NUM_DONE]) / len(state.out_n))
+        if stop == Stop.CALLS:
+            fruitless = 0 if is_fruitful(before, state.counts) else fruitless + 1
+        if fruitless == FRUITLESS_ROUNDS and calls_left is None:
+            stop = Stop.STUCK
+        if stop == Stop.FULL:
+            tape = with_more_room(tape)
+        elif stop in (Stop.DONE, Stop.TIME) or (stop == Stop.STUCK and calls_left is None) or calls_left == 0:
+            return stop, tape
 
 
 def is_fruitful(before: Ints, after: Ints) -> bool:
@@ -169,7 +185,7 @@ def doubled(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return longer
 
 
-def run_of(rules: Rules, state: State, stop: Stop, tape: Tape | None) -> Run:
+def run_of(rules: Rules | GeneralRules, state: State, stop: Stop, tape: Tape | None) -> Run:
     """Collect a run from the final state."""
     count = state.counts
     last_bin = int(count[st.BIN]) + 1
@@ -203,7 +219,7 @@ def counters_of(count: Ints) -> dict[str, int]:
     }
 
 
-def outcome_of(rules: Rules, state: State) -> Outcome:
+def outcome_of(rules: Rules | GeneralRules, state: State) -> Outcome:
     """Per-request columns; with batch delivery nothing is delivered before the batch ends."""
     s, n = state.out_s, state.out_n
     if rules.batch_delivery:

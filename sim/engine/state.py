@@ -74,9 +74,13 @@ NUM_SLOT_LISTS = 12
     F_NUM_SAMPLED,
     F_NUM_DUE,
     F_NUM_PREEMPTED,
-) = range(15)
-# Columns of `flight_s`.
-F_END_S, F_LINEAR_S, F_CHUNK_USEFUL_S, F_CHUNK_REDO_S = range(4)
+    F_REDO,  # decoding members whose tokens were delivered before
+    F_REDO_KV,
+) = range(17)
+NUM_FLIGHT = 17
+# Columns of `flight_s`; the last two lengthen the step.
+F_END_S, F_LINEAR_S, F_CHUNK_USEFUL_S, F_CHUNK_REDO_S, F_SWAP_S, F_PREDICTOR_S = range(6)
+NUM_FLIGHT_S = 6
 
 # Columns of `phases`, one row a phase of block growth: decoding members, stragglers among them, ends of their list.
 MEMBERS, STRAGGLER_MEMBERS, FIRST, LAST = range(4)
@@ -219,8 +223,8 @@ class State(NamedTuple):
     slots: Ints  # (max_num_seqs, NUM_SLOT_LISTS)
     calendar: Ints  # (ring, 2) first and last slot due at a call
     phases: Ints  # (block_size, 4)
-    flight: Ints  # (2, 15)
-    flight_s: Floats  # (2, 4)
+    flight: Ints  # (2, NUM_FLIGHT)
+    flight_s: Floats  # (2, NUM_FLIGHT_S)
     out_s: Floats  # (n, 8)
     out_n: np.ndarray  # (n, NUM_OUT_N) int32
     gap_stack: Floats  # (ring, 2) call, duration: monotone stack of durations
@@ -320,8 +324,8 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         slots=np.zeros((slots, NUM_SLOT_LISTS), np.int64),
         calendar=np.full((ring, 2), -1, np.int64),
         phases=np.zeros((rules.block_size, 4), np.int64),
-        flight=np.zeros((2, 15), np.int64),
-        flight_s=np.zeros((2, 4)),
+        flight=np.zeros((2, NUM_FLIGHT), np.int64),
+        flight_s=np.zeros((2, NUM_FLIGHT_S)),
         out_s=np.zeros((n, 8)),
         out_n=np.zeros((n, NUM_OUT_N), np.int32),
         gap_stack=np.zeros((ring, 2)),
@@ -333,7 +337,12 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         table=np.zeros((slots + 1, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1), np.int32),
         key_heads=np.full(power_of_two(2 * block_rows), -1, np.int32),
     )
-    fill_counters(rules, requests, inputs, state)
+    fill_counters(rules.usable_blocks, requests, inputs, state)
+    if rules.prefix_caching:
+        blocks = np.arange(rules.usable_blocks + 1)
+        state.blocks[:, FREE_NEXT] = np.roll(blocks, -1)
+        state.blocks[:, FREE_PREV] = np.roll(blocks, 1)
+        state.blocks[:, KEY_HIGH] = state.blocks[:, KEY_NEXT] = -1
     return state
 
 
@@ -351,14 +360,14 @@ def first_tape(rows: int, slots: int) -> Tape:
     )
 
 
-def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State) -> None:
+def fill_counters(usable_blocks: int, requests: Requests, inputs: Inputs, state: State) -> None:
     """Entries that do not start at zero."""
     for entry in (WAIT_HEAD, WAIT_TAIL, RUN_HEAD, RUN_TAIL, GAP_BIN, FLIGHT_CALL, APPLIED_CALL):
         state.counts[entry] = -1
     state.counts[NUM_FREE_SLOTS] = len(state.slots)
     state.slots[:, FREE_SLOT] = np.arange(len(state.slots))[::-1]
     state.phases[:, FIRST] = state.phases[:, LAST] = -1
-    state.counts[FREE] = rules.usable_blocks
+    state.counts[FREE] = usable_blocks
     state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
     state.real[GAP_HIGH] = -1.0
     state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
@@ -367,8 +376,3 @@ def fill_counters(rules: Rules, requests: Requests, inputs: Inputs, state: State
     first_questions -= first_questions[0] if requests.users else 0.0
     state.thinking[: len(first_questions), 0] = first_questions
     state.counts[ISSUED] = len(first_questions) if requests.users else len(inputs.arrival_s)
-    if rules.prefix_caching:
-        ring = np.arange(rules.usable_blocks + 1)
-        state.blocks[:, FREE_NEXT] = np.roll(ring, -1)
-        state.blocks[:, FREE_PREV] = np.roll(ring, 1)
-        state.blocks[:, KEY_HIGH] = state.blocks[:, KEY_NEXT] = -1

@@ -15,7 +15,8 @@ from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value
 from sim.lengths_spec import Lengths
 from sim.predictor_spec import NO_PRESET
 from sim.scenario import Scenario
-from sim.view.knobs import LENGTH_AWARE, Knob
+from sim.systems import SYSTEMS
+from sim.view.knobs import Knob
 from sim.view.steps import text
 from sim.workload.lengths import tokens_at
 
@@ -27,6 +28,7 @@ FIELDS = {  # of each kind that may stand at a path
     for path, union in UNIONS.items()
     for part in get_args(get_args(union)[0])
 }
+READ_BY_ALL = ("system", "max_num_seqs", "max_num_batched_tokens")  # of the scheduler's fields
 NAMES_A_LENGTH = ("point", "interval", "distribution", "refined")
 DELAYED = ("oracle", "bucket", "rank", *NAMES_A_LENGTH)
 READ_BY = {  # kinds of predictors that read a field; all others: every kind that takes time
@@ -86,9 +88,8 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
     if parent == "predictor":
         return _is_predictor_knob_shown(field, base, texts)
-    is_static = _text_at("scheduler.system", base, texts) == "static"
-    if knob.batching is not None and is_static != (knob.batching == "request"):
-        return False
+    if parent == "scheduler" and field not in READ_BY_ALL:
+        return field in SYSTEMS[_text_at("scheduler.system", base, texts)].knobs
     if field == "step_ms":
         return _text_at("cost.source", base, texts) == "constant"
     if field == "num_prefixes":
@@ -98,7 +99,7 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
 
 def _is_predictor_knob_shown(field: str, base: Scenario, texts: Texts) -> bool:
     """Whether the system reads the predictor, and the predictor the field."""
-    if _text_at("scheduler.system", base, texts) not in LENGTH_AWARE:
+    if not SYSTEMS[_text_at("scheduler.system", base, texts)].reads_predictor:
         return False
     preset = _text_at("predictor.preset", base, texts)
     if field == "preset":

@@ -10,11 +10,12 @@ from sim.catalog import dataset_names, gpu_names, model_names, predictor_names
 from sim.keys import value_text
 from sim.part import Part
 from sim.predictor_spec import NO_PRESET, Predictor
-from sim.system_spec import Deployment, Scheduler
+from sim.scheduler_spec import Scheduler
+from sim.system_spec import Deployment
+from sim.systems import system_names
 from sim.view.steps import even, powers_of_two, preferred
 
 NONE = "none"  # no value: the system's own default, or no limit
-LENGTH_AWARE: tuple[str, ...] = ()  # systems that read the predictor
 
 
 class Knob(NamedTuple):
@@ -25,7 +26,6 @@ class Knob(NamedTuple):
     help: str  # what it does to the curves
     widget: Literal["steps", "choice", "switch"]
     options: tuple[str, ...] = ()  # texts, as a link holds them
-    batching: Literal["iteration", "request"] | None = None  # only where schedulers of this kind read it
 
 
 class Section(NamedTuple):
@@ -137,11 +137,11 @@ PROMPTS = (
 
 SCHEDULER = (
     Knob("scheduler.system", "Scheduler",
-         "vllm_v1: requests join and leave at every step. static: a batch runs until its longest answer ends, and "
-         "everyone in it waits.", "choice", allowed(Scheduler, "system")),
+         "Who runs, who waits, what is reserved, who gives way. `longtail systems` says what each knows and does.",
+         "choice", system_names()),
     Knob("scheduler.max_num_seqs", "Batch limit (max_num_seqs)",
          "Most requests running at once. Lower: short TPOT, but free memory is kept by this limit and TTFT grows. "
-         "Higher: more throughput, longer TPOT. none: vLLM's default for the GPU; static: 32.",
+         "Higher: more throughput, longer TPOT. none: the system's own; vLLM's goes by the GPU.",
          "steps", (NONE, *powers_of_two(1, 4096))),
     Knob("scheduler.max_num_batched_tokens", "Token budget (max_num_batched_tokens)",
          "Tokens of one step, decodes first and the rest for prefill; also known as max_num_scheduled_tokens. It "
@@ -149,40 +149,40 @@ SCHEDULER = (
          "shorter ITL p99, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
     Knob("scheduler.enable_prefix_caching", "Prefix caching",
          "Keeps the KV of finished texts. Where prompts begin alike TTFT falls; idle cached blocks show as a row of "
-         "the memory curve and cost nothing.", "switch", batching="iteration"),
+         "the memory curve and cost nothing.", "switch"),
     Knob("scheduler.enable_chunked_prefill", "Chunked prefill",
          "Cuts prompts to what is left of the token budget. Off: a prompt waits until all of it fits in one step, "
-         "and TTFT rises.", "switch", batching="iteration"),
+         "and TTFT rises.", "switch"),
     Knob("scheduler.long_prefill_token_threshold", "Longest prefill chunk (tokens; 0: no limit)",
          "Smaller chunks let decodes through more often: ITL tail shrinks, TTFT of long prompts grows.",
-         "steps", ("0", *powers_of_two(16, 32_768)), batching="iteration"),
+         "steps", ("0", *powers_of_two(16, 32_768))),
     Knob("scheduler.async_scheduling", "Asynchronous scheduling",
          "Each step is scheduled while the one before it runs, as a served vLLM does by default: an arrival waits a "
-         "step longer, and a finished request keeps its memory for one more.", "switch", batching="iteration"),
+         "step longer, and a finished request keeps its memory for one more.", "switch"),
     Knob("scheduler.vllm_release", "vLLM release",
          "Whose scheduling rules apply. Before 0.19 admission looks at the first chunk only, which preempts more.",
-         "choice", allowed(Scheduler, "vllm_release"), batching="iteration"),
+         "choice", allowed(Scheduler, "vllm_release")),
     Knob("scheduler.watermark", "Watermark (share of blocks)",
          "Blocks that admission leaves free. More: fewer preemptions, but less memory in use and a longer queue.",
-         "steps", even(0, 0.1, 0.01) + even(0.15, 0.5, 0.05), batching="iteration"),
+         "steps", (NONE, *even(0, 0.1, 0.01), *even(0.15, 0.5, 0.05))),
     Knob("scheduler.scheduler_reserve_full_isl", "Admit whole prompts only",
          "On: a request starts when all of its prompt fits. Off: when the first chunk fits; more preemptions near "
-         "full memory.", "switch", batching="iteration"),
+         "full memory.", "switch"),
     Knob("scheduler.scheduling_policy", "Order",
          "fcfs: first come, first served. priority: smallest priority number first, where task types have one.",
-         "choice", allowed(Scheduler, "scheduling_policy"), batching="iteration"),
+         "choice", allowed(Scheduler, "scheduling_policy")),
     Knob("scheduler.hold", "Hold finished members",
          "On: finished requests keep slot and memory until the batch ends; the hatched rows of the memory curve are "
-         "this waste.", "switch", batching="request"),
+         "this waste.", "switch"),
     Knob("scheduler.delivery", "Delivery",
          "batch: all tokens come when the batch ends, so TPOT means nothing and E2E per token is shown. stream: as "
-         "produced.", "choice", allowed(Scheduler, "delivery"), batching="request"),
+         "produced.", "choice", allowed(Scheduler, "delivery")),
     Knob("scheduler.reserve", "Reservation",
          "KV set aside for each member: prompt + cap, or max_model_len. What is reserved and not used shows as its "
-         "own row.", "choice", allowed(Scheduler, "reserve"), batching="request"),
+         "own row.", "choice", ("none", "cap", "max_model_len")),
     Knob("scheduler.batch_wait_s", "Wait for a full batch (s)",
          "Longer: fuller batches and more throughput, but TTFT starts later.",
-         "steps", ("0", *preferred(0.01, 60)), batching="request"),
+         "steps", ("0", *preferred(0.01, 60))),
 )  # fmt: skip
 
 PREDICTOR = (

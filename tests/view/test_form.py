@@ -8,6 +8,7 @@ import pytest
 from sim.errors import ScenarioError
 from sim.keys import KEY_OF, KEYS, pack
 from sim.presets import preset, preset_names
+from sim.scenario import with_values
 from sim.view.form import base_scenario, default_text, is_shown, scenario_of
 from sim.view.knobs import KNOBS
 from sim.view.steps import even, powers_of_two, preferred, with_stop
@@ -110,10 +111,10 @@ def predictor_keys(base, **turned: str) -> set[str]:
     return {key for key in texts_of(base, **turned) if KEYS[key].startswith("predictor.")}
 
 
-def test_the_predictor_has_knobs_only_where_the_system_reads_it(monkeypatch):
+def test_the_predictor_has_knobs_only_where_the_system_reads_it():
     chat = base_scenario("chat")
     assert predictor_keys(chat, pred="point") == set()
-    monkeypatch.setattr("sim.view.form.LENGTH_AWARE", ("vllm_v1",))
+    chat = with_values(chat, {"scheduler.system": "quantile"})
     assert predictor_keys(chat) == {"predset", "pred"}
     assert predictor_keys(chat, pred="point") == {"predset", "pred", "bias", "spread", "delay", "blocking"}
     assert predictor_keys(chat, pred="rank") == {"predset", "pred", "tau", "delay", "blocking"}
@@ -121,8 +122,7 @@ def test_the_predictor_has_knobs_only_where_the_system_reads_it(monkeypatch):
     assert predictor_keys(chat, sched="static", pred="point") == set()
 
 
-def test_a_published_predictor_hides_what_it_replaces(monkeypatch):
-    monkeypatch.setattr("sim.view.form.LENGTH_AWARE", ("vllm_v1",))
-    shown = predictor_keys(base_scenario("chat"), predset="finetuned_alpaca")
+def test_a_published_predictor_hides_what_it_replaces():
+    shown = predictor_keys(base_scenario("chat"), sched="quantile", predset="finetuned_alpaca")
     assert {"predset", "bias", "delay"} <= shown
     assert not shown & {"pred", "spread", "tau"}

@@ -1,0 +1,181 @@
+"""Requests reach the scheduler, their predictions follow, and clients give up."""
+
+import math
+
+from numba import njit
+
+from sim.engine.accounts import Status
+from sim.engine.arrivals import next_arrival_s, think
+from sim.engine.general.choices import Queue, Refresh, Reservation
+from sim.engine.general.evict import give_up_slot, stop_serving
+from sim.engine.general.queue import PRESENT, join_queue
+from sim.engine.general.reserve import held_tokens
+from sim.engine.general.select import TURNS, drop_ranked
+from sim.engine.general.state import (
+    ARRIVED_AT,
+    GONE,
+    HOST_FREE,
+    HOST_TOKENS,
+    IS_DIRTY,
+    IS_RUNNING,
+    KEY,
+    LEVEL,
+    NEXT_TURN,
+    NUM_NEW,
+    NUM_SWAPPED,
+    PAUSED,
+    READY_POINT,
+    RUNNING,
+    SINCE_S,
+    SLOT,
+    STEP,
+    SUM_ABORTED,
+    TIMEOUT_POINT,
+    WAITING,
+    WHERE,
+)
+from sim.engine.jit import JIT
+from sim.engine.kv_memory import blocks_for, release
+from sim.engine.state import (
+    ARRIVAL_S,
+    ARRIVED,
+    CAP,
+    CLOCK,
+    HELD_DONE,
+    ISSUED,
+    NUM_DONE,
+    NUM_RUNNING,
+    NUM_WAITING,
+    PROMPT_LEN,
+    RESERVED,
+    STATUS,
+    STRAGGLER,
+)
+from sim.engine.waiting import heap_pop
+
+
+@njit(**JIT)
+def join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real):
+    """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
+    while next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
+        i = count[ARRIVED]
+        if users > 0:
+            records.out_s[i, ARRIVAL_S] = thinking[0, 0]
+            heap_pop(thinking, count[ISSUED] - i)
+        count[ARRIVED] += 1
+        if rules.predict_delay_s == 0.0:
+            count[READY_POINT] = i + 1
+        if can_never_run(i, rules, inputs, hints, records, more, count):
+            records.out_n[i, STATUS] = Status.REJECTED
+            more.kept[i, WHERE] = GONE
+            count[NUM_DONE] += 1
+            if users > 0:
+                think(real[CLOCK], inputs.arrival_s, thinking, count)
+            continue
+        count[NUM_NEW] += 1
+        count[IS_DIRTY] = 1
+        more.kept[i, SLOT] = -1
+        more.kept[i, ARRIVED_AT] = count[STEP]
+        more.kept_s[i, SINCE_S] = real[CLOCK]
+        more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
+        join_queue(i, False, rules, inputs, hints, records, heap, more, count)
+        if rules.queue == Queue.CLASS:
+            more.counter[hints.group[i], PRESENT] += 1
+
+
+@njit(**JIT)
+def key_on_arrival(i, rules, inputs, hints, more, count):
+    """What orders the request at first."""
+    if rules.refresh == Refresh.LEVELS:
+        more.kept[i, LEVEL] = hints.group[i]
+        count[NEXT_TURN] += 1
+        return hints.group[i] * TURNS + count[NEXT_TURN]
+    if rules.refresh == Refresh.DECLARED:
+        count[NEXT_TURN] += 1
+        return count[NEXT_TURN] - TURNS
+    if i >= count[READY_POINT]:
+        return float(inputs.asked[i, CAP])
+    key = hints.key[i]
+    if rules.queue_weight > 0.0:
+        queue = rules.queue_weight * count[NUM_WAITING] / max(count[NUM_RUNNING], 1)
+        key += min(max(queue, rules.queue_weight_low), rules.queue_weight_high) * hints.key_tail[i]
+    return key
+
+
+@njit(**JIT)
+def can_never_run(i, rules, inputs, hints, records, more, count):
+    """A prompt of max_model_len or more, or a reservation larger than the memory."""
+    if inputs.asked[i, PROMPT_LEN] >= rules.max_model_len:
+        return True
+    if rules.reservation == Reservation.PROMPT:
+        return blocks_for(inputs.asked[i, PROMPT_LEN], rules.block_size) > rules.usable_blocks - rules.keep_blocks
+    if rules.reservation == Reservation.OUTPUT and rules.doubles == 0 and rules.residuals == 0:
+        tokens = inputs.asked[i, PROMPT_LEN] + hints.reserve_out[i] + rules.reserve_offset
+        return blocks_for(tokens, rules.block_size) > rules.usable_blocks
+    return False
+
+
+@njit(**JIT)
+def note_predictions(rules, inputs, hints, records, heap, more, count, real):
+    """Predictions that have come since: the request is ordered anew."""
+    i = count[READY_POINT]
+    while i < count[ARRIVED] and records.out_s[i, ARRIVAL_S] + rules.predict_delay_s <= real[CLOCK]:
+        count[READY_POINT] = i + 1
+        if more.kept[i, WHERE] == WAITING and rules.refresh <= Refresh.REMAINING:
+            more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
+            if rules.queue == Queue.KEY or rules.is_preemptive:
+                count[NUM_WAITING] -= 1
+                join_queue(i, False, rules, inputs, hints, records, heap, more, count)
+        elif more.kept[i, WHERE] != GONE and rules.refresh == Refresh.NEVER:
+            more.kept_s[i, KEY] = hints.key[i]
+        count[IS_DIRTY] = 1
+        i += 1
+
+
+@njit(**JIT)
+def next_prediction_s(rules, records, count):
+    """When the next prediction comes, infinite when none is on its way."""
+    i = count[READY_POINT]
+    return records.out_s[i, ARRIVAL_S] + rules.predict_delay_s if i < count[ARRIVED] else math.inf
+
+
+@njit(**JIT)
+def give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
+    """Clients that have waited too long for their whole answer go away, and what they held comes free."""
+    i = count[TIMEOUT_POINT]
+    while i < count[ARRIVED] and records.out_s[i, ARRIVAL_S] + rules.timeout_s <= real[CLOCK]:
+        where = more.kept[i, WHERE]
+        if where != GONE and not (where == RUNNING and members.live[more.kept[i, SLOT], HELD_DONE]):
+            abort(i, where, rules, inputs, hints, members, records, gap_stack, more, count, real)
+            if count[ISSUED] < len(inputs.arrival_s):
+                think(real[CLOCK], inputs.arrival_s, thinking, count)
+        i += 1
+    count[TIMEOUT_POINT] = i
+
+
+@njit(**JIT)
+def abort(i, where, rules, inputs, hints, members, records, gap_stack, more, count, real):
+    """Take a request out of the engine, wherever it is."""
+    live = members.live
+    if where in (RUNNING, PAUSED):
+        s = more.kept[i, SLOT]
+        held = held_tokens(s, live, count)
+        is_running = live[s, IS_RUNNING] == 1
+        stop_serving(s, inputs, members, records, gap_stack, count, real)
+        release(held, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
+        give_up_slot(s, is_running, live, members.slots, more.kept, count)
+        count[NUM_WAITING] -= not is_running
+    else:
+        count[NUM_WAITING] -= 1
+        if more.kept[i, HOST_TOKENS] > 0:
+            count[HOST_FREE] += blocks_for(more.kept[i, HOST_TOKENS], rules.block_size)
+            count[NUM_SWAPPED] -= 1
+            more.kept[i, HOST_TOKENS] = 0
+    if rules.is_preemptive and where != WAITING:
+        drop_ranked(i, more, count)
+    if rules.queue == Queue.CLASS:
+        more.counter[hints.group[i], PRESENT] -= 1
+    more.kept[i, WHERE] = GONE
+    records.out_n[i, STATUS] = Status.ABORTED
+    count[NUM_DONE] += 1
+    count[SUM_ABORTED] += 1

@@ -1,0 +1,79 @@
+"""Request-level batches: formed when the one before has ended, whole prompts together, nobody joins.
+
+Source: schedulers.md 3.1, 3.7 (sequence scheduling: planned groups, cut and run again) and 3.8 (a batch a class).
+"""
+
+import math
+
+from numba import njit
+
+from sim.engine.general.admit import admit, has_memory
+from sim.engine.general.queue import join_queue, leave_queue, next_in_queue
+from sim.engine.general.reserve import known_tokens
+from sim.engine.general.state import FAILED, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM
+from sim.engine.jit import JIT
+from sim.engine.state import (
+    ARRIVAL_S,
+    ARRIVED,
+    CLOCK,
+    EMITTED,
+    FREE,
+    ISSUED,
+    NUM_RUNNING,
+    NUM_WAITING,
+)
+
+RERUN = 1  # value of QUANTUM for a request that runs again, beyond its planned cut
+KEYS_A_GROUP = 4096.0  # planned keys: group number times this, plus the batch within
+
+
+@njit(**JIT)
+def form_batch(rules, inputs, hints, members, records, heap, more, count, real):
+    """An empty server takes as many as slots, memory and the batch's plan allow."""
+    group = -1
+    is_rerun = 0
+    limit = rules.max_num_seqs
+    while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < limit:
+        i = next_in_queue(count[FREE], rules, hints, records, heap, more, count, real)
+        if i < 0:
+            return
+        if rules.is_grouped:
+            if count[NUM_RUNNING] == 0:
+                group = hints.group[i]
+                is_rerun = more.kept[i, QUANTUM]
+                size = rules.rerun_size if is_rerun else hints.group_size[i]
+                limit = min(limit, size)
+            elif more.kept[i, QUANTUM] != is_rerun or (hints.group[i] != group and not is_rerun):
+                return
+        keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
+        known = known_tokens(i, inputs.asked, records.out_n)
+        if not has_memory(i, known, keep, rules, inputs, hints, records, members, more, count):
+            return
+        leave_queue(i, rules, hints, more, count)
+        admit(i, known, rules, inputs, hints, members, records, more, count, real)
+
+
+@njit(**JIT)
+def may_start_s(rules, hints, records, heap, more, next_s, count, real):
+    """With an empty server and somebody waiting: when a batch may be formed."""
+    now = real[CLOCK]
+    if rules.gather > 0:
+        i = next_in_queue(count[FREE], rules, hints, records, heap, more, count, real)
+        needed = (i // rules.gather + 1) * rules.gather if i >= 0 else 0
+        return next_s if count[ARRIVED] < min(needed, count[ISSUED]) else now
+    if rules.batch_wait_s == 0.0 or count[NUM_WAITING] >= rules.max_num_seqs or next_s == math.inf:
+        return now
+    oldest = next_in_queue(count[FREE], rules, hints, records, heap, more, count, real)
+    return max(now, min(next_s, records.out_s[oldest, ARRIVAL_S] + rules.batch_wait_s))
+
+
+@njit(**JIT)
+def run_failed_again(rules, inputs, hints, members, records, heap, more, count):
+    """The batch has ended: members that it cut start anew, after the other batches of their group."""
+    for k in range(count[NUM_FAILED]):
+        i = members.slots[k, FAILED]
+        records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
+        more.kept[i, QUANTUM] = RERUN
+        more.kept_s[i, KEY] = (math.floor(more.kept_s[i, KEY] / KEYS_A_GROUP) + 1.0) * KEYS_A_GROUP - 1.0
+        join_queue(i, True, rules, inputs, hints, records, heap, more, count)
+    count[NUM_FAILED] = 0

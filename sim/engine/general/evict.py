@@ -1,0 +1,172 @@
+"""Who gives way when blocks run out, and what becomes of it."""
+
+from numba import njit
+
+from sim.engine.general.choices import Eviction, Victim
+from sim.engine.general.decoding import drop_from, interrupt
+from sim.engine.general.queue import join_queue
+from sim.engine.general.reserve import believed_output, held_tokens
+from sim.engine.general.state import (
+    HOST_FREE,
+    HOST_TOKENS,
+    IS_DIRTY,
+    IS_RUNNING,
+    KEY,
+    LOST_TOKENS,
+    MOVED_BLOCKS,
+    NUM_SWAPPED,
+    OUTPUT_SLOTS,
+    SLOT,
+    STEP,
+    SUM_OUT_OF_MEMORY,
+    SUM_SWAPPED,
+    SWAPPED,
+    WHERE,
+)
+from sim.engine.jit import JIT
+from sim.engine.kv_memory import blocks_for, release
+from sim.engine.members import leave
+from sim.engine.segments import settle_held
+from sim.engine.state import (
+    CAP,
+    DECODING,
+    EMITTED,
+    FREE_SLOT,
+    HIGH_WATER,
+    LOST,
+    NUM_FREE_SLOTS,
+    NUM_PARTIAL,
+    NUM_PREEMPTED,
+    NUM_RUNNING,
+    NUM_WAITING,
+    PARTIAL,
+    PAUSED_SINCE_S,
+    PREEMPTED,
+    REQUEST,
+    RESERVED,
+    RUN_HEAD,
+    RUN_NEXT,
+    RUN_TAIL,
+    START_S,
+    STRAGGLER,
+    SUM_PREEMPTED,
+    VICTIM,
+)
+
+
+@njit(**JIT)
+def choose_victim(rules, inputs, hints, records, members, more, count):
+    """The running member that gives way."""
+    if rules.victim == Victim.LAST_ADMITTED:
+        return count[RUN_TAIL]
+    live = members.live
+    chosen = -1
+    worst = 0.0
+    s = count[RUN_HEAD]
+    while s >= 0:
+        i = live[s, REQUEST]
+        held = held_tokens(s, live, count)
+        generated = records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS]
+        if live[s, DECODING]:
+            generated = held + 1 - inputs.asked[i, 0]
+        if rules.victim == Victim.LATEST_ARRIVAL:
+            badness = float(i)
+        elif rules.victim == Victim.LARGEST_KEY:
+            badness = more.kept_s[i, KEY]
+        elif rules.victim == Victim.FEWEST_GENERATED:
+            badness = -float(generated)
+        elif rules.victim == Victim.SMALLEST_BOUND:
+            badness = -float(believed_output(i, generated, count[STEP], rules, inputs.asked, hints, more, count))
+        else:
+            badness = float(hints.guess[i] - generated)
+        if chosen < 0 or badness >= worst:
+            chosen = s
+            worst = badness
+        s = live[s, RUN_NEXT]
+    return chosen
+
+
+@njit(**JIT)
+def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+    """A member loses its place and its blocks in this iteration."""
+    live = members.live
+    i = live[s, REQUEST]
+    before = held_tokens(s, live, count)
+    is_running = live[s, IS_RUNNING] == 1
+    stop_serving(s, inputs, members, records, gap_stack, count, real)
+    release(before, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
+    members.slots[count[NUM_PREEMPTED], VICTIM] = i
+    members.slots[count[NUM_PREEMPTED], LOST] = before
+    count[NUM_PREEMPTED] += 1
+    count[SUM_PREEMPTED] += 1
+    count[IS_DIRTY] = 1
+    records.out_n[i, PREEMPTED] += 1
+    give_up_slot(s, is_running, live, members.slots, more.kept, count)
+    if rules.doubles:
+        double_reservation(i, inputs.asked, hints, more.kept)
+    blocks = blocks_for(before, rules.block_size)
+    if rules.eviction == Eviction.SWAP and before > 0 and count[HOST_FREE] >= blocks:
+        count[HOST_FREE] -= blocks
+        count[MOVED_BLOCKS] += blocks
+        count[SUM_SWAPPED] += 1
+        count[NUM_SWAPPED] += 1
+        more.kept[i, HOST_TOKENS] = before
+    else:
+        records.out_n[i, HIGH_WATER] = max(records.out_n[i, HIGH_WATER], before)
+    if rules.eviction >= Eviction.RESTART:
+        if rules.victim == Victim.SMALLEST_BOUND:
+            more.kept[i, OUTPUT_SLOTS] = max(records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS], 1)
+        records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
+    if rules.is_preemptive:
+        more.kept[i, WHERE] = SWAPPED  # in the ranked list, without memory of the GPU
+        if is_running:
+            count[NUM_WAITING] += 1
+        return
+    join_queue(i, True, rules, inputs, hints, records, heap, more, count)
+
+
+@njit(**JIT)
+def stop_serving(s, inputs, members, records, gap_stack, count, real):
+    """The member computes nothing in this iteration; it keeps its slot and its blocks."""
+    live = members.live
+    i = live[s, REQUEST]
+    if live[s, DECODING]:
+        interrupt(s, inputs, members, records, gap_stack, count, real)
+    elif live[s, IS_RUNNING]:
+        count[NUM_PARTIAL] = drop_from(s, PARTIAL, count[NUM_PARTIAL], members.slots)
+    else:
+        settle_held(s, live, members.live_s, records.out_s, real)
+    if live[s, IS_RUNNING]:
+        records.out_s[i, PAUSED_SINCE_S] = real[START_S]
+
+
+@njit(**JIT)
+def give_up_slot(s, is_running, live, slots, kept, count):
+    """Slot and place in the running order come free."""
+    i = live[s, REQUEST]
+    kept[i, SLOT] = -1
+    if is_running:
+        leave(s, live, slots, count)
+    else:
+        live[s, REQUEST] = -1
+        slots[count[NUM_FREE_SLOTS], FREE_SLOT] = s
+        count[NUM_FREE_SLOTS] += 1
+
+
+@njit(**JIT)
+def double_reservation(i, asked, hints, kept):
+    """The next admission reserves twice the output, up to the cap."""
+    former = kept[i, OUTPUT_SLOTS] if kept[i, OUTPUT_SLOTS] > 0 else hints.reserve_out[i]
+    kept[i, OUTPUT_SLOTS] = min(2 * former, asked[i, CAP])
+
+
+@njit(**JIT)
+def evict_for_blocks(needed, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+    """Blocks are short: one member gives way, or all of them where the engine fails."""
+    if rules.eviction != Eviction.FAIL:
+        s = choose_victim(rules, inputs, hints, records, members, more, count)
+        evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        return
+    count[SUM_OUT_OF_MEMORY] += 1
+    while count[NUM_RUNNING] > 0:
+        evict(count[RUN_TAIL], rules, inputs, hints, members, records, gap_stack, heap, more, count, real)

@@ -1,0 +1,85 @@
+"""Running members get their tokens, and somebody gives way when blocks run out."""
+
+from numba import njit
+
+from sim.engine.general.choices import Prefill
+from sim.engine.general.decoding import catch_up, grow_decoding
+from sim.engine.general.evict import evict, evict_for_blocks
+from sim.engine.general.state import NUM_OUTGROWN, NUM_REDO, OUTGROWN
+from sim.engine.jit import JIT
+from sim.engine.kv_memory import blocks_for, fill
+from sim.engine.state import (
+    CALL_PHASE,
+    CHUNK,
+    COMPUTED,
+    DECODING,
+    FREE,
+    KNOWN,
+    MEMBERS,
+    NUM_DECODING,
+    NUM_PARTIAL,
+    NUM_RUNNING,
+    NUM_WAITING,
+    PARTIAL,
+    REQUEST,
+    RESERVED,
+    STRAGGLER,
+)
+
+
+@njit(**JIT)
+def evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+    """Systems that double: members whose reservation is full make place for themselves."""
+    for k in range(count[NUM_OUTGROWN]):
+        s = members.slots[k, OUTGROWN]
+        if members.live[s, REQUEST] >= 0 and members.live[s, DECODING]:
+            evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    count[NUM_OUTGROWN] = 0
+
+
+@njit(**JIT)
+def grow_running(decodes, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+    """Decoding members, if this is their iteration, and prompts under way; tokens left of the budget."""
+    while True:
+        left = budget - (count[NUM_DECODING] if decodes else 0)
+        needed = members.phases[count[CALL_PHASE], MEMBERS] if decodes else 0
+        tokens, blocks = plan_chunks(left, rules, members, count)
+        if needed + blocks <= count[FREE]:
+            break
+        evict_for_blocks(needed + blocks, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    if decodes:
+        grow_decoding(rules.block_size, members.phases, count)
+        if count[NUM_REDO] > 0:
+            catch_up(members, records, count)
+    grow_chunks(rules, members, count)
+    return left - tokens
+
+
+@njit(**JIT)
+def plan_chunks(left, rules, members, count):
+    """Cut what prompts under way compute to the budget; (tokens, blocks taken from the pool)."""
+    live = members.live
+    tokens = 0
+    blocks = 0
+    is_alone = count[NUM_RUNNING] + count[NUM_WAITING] <= 1
+    for k in range(count[NUM_PARTIAL]):
+        s = members.slots[k, PARTIAL]
+        computed = live[s, COMPUTED]
+        chunk = min(live[s, KNOWN] - computed, max(left - tokens, 0))
+        if rules.long_prefill_token_threshold > 0 and rules.prefill >= Prefill.CHUNKED and not is_alone:
+            chunk = min(chunk, rules.long_prefill_token_threshold)
+        live[s, CHUNK] = chunk
+        tokens += chunk
+        if live[s, RESERVED] == 0:
+            blocks += blocks_for(computed + chunk, rules.block_size) - blocks_for(computed, rules.block_size)
+    return tokens, blocks
+
+
+@njit(**JIT)
+def grow_chunks(rules, members, count):
+    """Prompts under way take their planned chunks."""
+    live = members.live
+    for k in range(count[NUM_PARTIAL]):
+        s = members.slots[k, PARTIAL]
+        is_reserved = live[s, RESERVED] > 0
+        fill(live[s, COMPUTED], live[s, CHUNK], live[s, STRAGGLER], is_reserved, rules.block_size, count)

@@ -1,0 +1,287 @@
+"""The iteration loop: arrivals, who runs, who joins, the iteration's time, the accounts, the outputs."""
+
+import math
+
+from numba import njit
+
+from sim.engine.account import account_for
+from sim.engine.accounts import Bin
+from sim.engine.arrivals import next_arrival_s
+from sim.engine.chunks import clear_chunks
+from sim.engine.general.admit import admit_waiting
+from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
+from sim.engine.general.batches import form_batch, may_start_s, run_failed_again
+from sim.engine.general.choices import Batching, Counting, Prefill, Queue
+from sim.engine.general.decoding import collect_due
+from sim.engine.general.emit import (
+    count_outputs,
+    end_chunks,
+    finish_members,
+    measure_chunks,
+    note_sampled,
+    pass_time,
+)
+from sim.engine.general.grow import evict_outgrown, grow_running
+from sim.engine.general.head import row_of_free_blocks
+from sim.engine.general.record import has_room, record_end, record_iteration, record_outputs
+from sim.engine.general.select import choose
+from sim.engine.general.state import (
+    HOST_FREE,
+    MOVED_BLOCKS,
+    NUM_FAILED,
+    NUM_NEW,
+    NUM_OUTGROWN,
+    NUM_REDO,
+    NUM_SWAPPED,
+    REDO_KV,
+    STEP,
+    TICKS,
+    WAS_PREFILL,
+)
+from sim.engine.jit import ENTRY, JIT
+from sim.engine.loop import Stop, linear_time, pass_pause
+from sim.engine.state import (
+    CALL,
+    CALL_PHASE,
+    CHUNK_CONTEXT,
+    CHUNK_REDO,
+    CHUNK_REDO_S,
+    CHUNK_TOKENS,
+    CHUNK_USEFUL_S,
+    CHUNK_WORK,
+    CHUNKS_DONE,
+    CLOCK,
+    DECODING_KV,
+    F_CHUNK_CONTEXT,
+    F_CHUNK_REDO,
+    F_CHUNK_REDO_S,
+    F_CHUNK_TOKENS,
+    F_CHUNK_USEFUL_S,
+    F_CHUNKS_DONE,
+    F_DECODING,
+    F_DECODING_KV,
+    F_HELD,
+    F_HELD_KV,
+    F_LINEAR_S,
+    F_NUM_PREEMPTED,
+    F_PREDICTOR_S,
+    F_REDO,
+    F_REDO_KV,
+    F_SWAP_S,
+    F_TOKENS,
+    HELD_DONE_KV,
+    NUM_DECODING,
+    NUM_DONE,
+    NUM_FRESH,
+    NUM_HELD_DONE,
+    NUM_PARTIAL,
+    NUM_PREEMPTED,
+    NUM_RUNNING,
+    NUM_WAITING,
+    PUSHED,
+    START_S,
+    SUM_OUTPUT,
+    SUM_PADDING,
+    SUM_STEPS,
+    SUM_TOKENS,
+    Members,
+    RequestRecords,
+)
+from sim.engine.time_bins import OPEN
+
+
+@njit(**ENTRY)
+def advance(
+    rules,
+    inputs,
+    hints,
+    refinement,
+    users,
+    beyond_s,
+    kv_s,
+    attention_s,
+    state,
+    more,
+    tape,
+    until_s,
+    most_steps,
+    is_recording,
+):
+    """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
+    count = state.counts
+    real = state.real
+    flight = state.flight
+    flight_s = state.flight_s
+    thinking = state.thinking
+    gap_stack = state.gap_stack
+    gap_hist = state.gap_hist
+    heap = state.heap
+    members = Members(state.live, state.live_s, state.slots, state.calendar, state.phases)
+    records = RequestRecords(state.out_s, state.out_n)
+    fixed_s = inputs.linear_s[0]
+    for _ in range(most_steps):
+        join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+        if rules.predict_delay_s > 0.0:
+            note_predictions(rules, inputs, hints, records, heap, more, count, real)
+        if rules.timeout_s > 0.0:
+            give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+        if count[NUM_RUNNING] == 0:
+            if count[NUM_DONE] == len(inputs.asked):
+                return Stop.DONE
+            resume_s = next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+            if resume_s > real[CLOCK] and real[CLOCK] < until_s:
+                if resume_s == math.inf and until_s == math.inf:
+                    return Stop.STUCK
+                wait_until(min(resume_s, until_s), rules, members, records, state.bins, count, real)
+                continue
+        if real[CLOCK] >= until_s:
+            return Stop.TIME
+        if is_recording and not has_room(tape, state.slots, count):
+            return Stop.FULL
+
+        # who runs in this iteration, and what it computes
+        count[NUM_PREEMPTED] = 0
+        count[MOVED_BLOCKS] = 0
+        real[START_S] = real[CLOCK]
+        count[TICKS] = schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
+        clear_chunks(count, real)
+        back, back_kv = measure_chunks(kv_s, attention_s, members, records, inputs, count, real)
+        decoding = count[NUM_DECODING] if count[TICKS] else 0
+        decoding_kv = count[DECODING_KV] if count[TICKS] else 0
+        tokens = decoding + back + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
+        token_s = linear_time(tokens, inputs.linear_s, beyond_s)
+        reading_s = kv_s * (decoding_kv + back_kv + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
+        swap_s = count[MOVED_BLOCKS] * rules.swap_block_s
+        predictor_s = count[NUM_NEW] * rules.predict_step_s
+        count[NUM_NEW] = 0
+        end_s = real[START_S] + (swap_s + predictor_s)
+        if tokens > 0:
+            end_s = real[START_S] + (token_s + reading_s + attention_s * real[CHUNK_WORK] + (swap_s + predictor_s))
+        elif end_s == real[START_S] and count[NUM_PREEMPTED] == 0:
+            return Stop.STUCK
+
+        flight[0, F_TOKENS] = tokens
+        flight[0, F_DECODING] = decoding + back
+        flight[0, F_DECODING_KV] = decoding_kv + back_kv
+        flight[0, F_REDO] = count[NUM_REDO] if count[TICKS] else 0
+        flight[0, F_REDO_KV] = count[REDO_KV] if count[TICKS] else 0
+        flight[0, F_HELD] = count[NUM_HELD_DONE]
+        flight[0, F_HELD_KV] = count[HELD_DONE_KV]
+        flight[0, F_CHUNK_TOKENS] = count[CHUNK_TOKENS]
+        flight[0, F_CHUNK_REDO] = count[CHUNK_REDO]
+        flight[0, F_CHUNK_CONTEXT] = count[CHUNK_CONTEXT]
+        flight[0, F_CHUNKS_DONE] = count[CHUNKS_DONE]
+        flight[0, F_NUM_PREEMPTED] = count[NUM_PREEMPTED]
+        flight_s[0, F_LINEAR_S] = token_s
+        flight_s[0, F_CHUNK_USEFUL_S] = real[CHUNK_USEFUL_S]
+        flight_s[0, F_CHUNK_REDO_S] = real[CHUNK_REDO_S]
+        flight_s[0, F_SWAP_S] = swap_s
+        flight_s[0, F_PREDICTOR_S] = predictor_s
+        count[SUM_STEPS] += tokens > 0
+        count[SUM_TOKENS] += tokens
+        count[SUM_PADDING] += count[NUM_HELD_DONE]
+        count[PUSHED] += 1
+        count[SUM_OUTPUT] += decoding + back + count[CHUNKS_DONE] - flight[0, F_REDO]
+        row = -1
+        if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0):
+            row = record_iteration(end_s, rules.block_size, tape, state.live, state.slots, count, real)
+
+        # members whose prompt is complete, members that end
+        if not count[TICKS]:
+            count[CALL] -= 1
+        count[WAS_PREFILL] = count[CHUNK_TOKENS] > 0
+        sampled = end_chunks(rules, inputs, hints, members, records, more, count, real)
+        due = collect_due(rules, members, records, count, real)
+        count[CALL] += 1
+        if count[TICKS]:
+            count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
+
+        # the iteration passes, its tokens come
+        free_row = Bin.FREE_NO_DEMAND
+        if count[NUM_WAITING] > 0:
+            free_row = row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real)
+        count[STEP] += 1
+        account_for(0, end_s, kv_s, fixed_s, free_row, rules.block_size, flight, flight_s, state.bins, count, real)
+        if rules.host_blocks > 0:
+            state.bins[OPEN, Bin.HOST_BLOCKS] += (rules.host_blocks - count[HOST_FREE]) * (end_s - real[CLOCK])
+        pass_time(end_s, decoding, rules.batch_delivery, members, records, gap_stack, gap_hist, count, real)
+        if row >= 0:
+            record_outputs(tape, row, due, state.live, state.slots, count)
+        note_sampled(sampled, rules.batch_delivery, members, records, gap_hist, count, real)
+        if rules.queue == Queue.CLASS and rules.counting == Counting.TOKENS:
+            count_outputs(sampled, hints, members, more, count)
+        if due > 0:
+            finish_members(due, rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+            if count[NUM_FAILED] > 0 and count[NUM_RUNNING] == 0:
+                run_failed_again(rules, inputs, hints, members, records, heap, more, count)
+        if row >= 0:
+            record_end(tape, row, count)
+    return Stop.CALLS
+
+
+@njit(**JIT)
+def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
+    """Choose who runs; 1 if members past their prompt decode in this iteration."""
+    if rules.is_preemptive:
+        choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
+        return 1
+    budget = rules.max_num_batched_tokens
+    if rules.batching == Batching.REQUEST:
+        if count[NUM_OUTGROWN] > 0:
+            evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        if count[NUM_RUNNING] == 0 and count[NUM_PREEMPTED] == 0:
+            form_batch(rules, inputs, hints, members, records, heap, more, count, real)
+        return 1
+    if count[NUM_OUTGROWN] > 0:
+        evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    is_open = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
+    if rules.prefill == Prefill.FIRST:
+        if is_open and count[NUM_PREEMPTED] == 0 and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
+            admit_waiting(budget, rules, inputs, hints, members, records, heap, more, count, real)
+            if count[NUM_FRESH] > 0:
+                return 0
+        left = grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        if is_open and count[NUM_PREEMPTED] == 0 and rules.swapped_first and count[NUM_SWAPPED] > 0:
+            admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+        return 1
+    if rules.prefill == Prefill.ALTERNATE and count[NUM_DECODING] > 0:
+        return alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    left = grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    if is_open and count[NUM_PREEMPTED] == 0:
+        admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+    return 1
+
+
+@njit(**JIT)
+def alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+    """An iteration of prompts after each one of decoding, if there are prompts to compute."""
+    budget = rules.max_num_batched_tokens
+    if not count[WAS_PREFILL]:
+        left = grow_running(False, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        if is_open and count[NUM_PREEMPTED] == 0:
+            admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+        if count[NUM_FRESH] + count[NUM_PARTIAL] > 0:
+            return 0
+    only_decoding = count[NUM_DECODING]
+    grow_running(True, only_decoding, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    return 1
+
+
+@njit(**JIT)
+def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real):
+    """With an empty server: when the next iteration may begin."""
+    next_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
+    if count[NUM_WAITING] == 0:
+        return next_s
+    if rules.batching == Batching.ITERATION:
+        return real[CLOCK]
+    return may_start_s(rules, hints, records, heap, more, next_s, count, real)
+
+
+@njit(**JIT)
+def wait_until(end_s, rules, members, records, bins, count, real):
+    """An empty server waits."""
+    if rules.host_blocks > 0:
+        bins[OPEN, Bin.HOST_BLOCKS] += (rules.host_blocks - count[HOST_FREE]) * (end_s - real[CLOCK])
+    pass_pause(end_s, rules.block_size, members.live, members.slots, records.out_s, bins, count, real)

@@ -1,0 +1,218 @@
+"""What admission asks for: blocks now, and a future that fits."""
+
+import math
+
+from numba import njit
+
+from sim.engine.general.choices import Peak, Reservation
+from sim.engine.general.state import (
+    HOST_TOKENS,
+    LOST_TOKENS,
+    NUM_HISTORY,
+    NUM_RESIDUALS,
+    OUTPUT_SLOTS,
+    READY_POINT,
+    STEP,
+)
+from sim.engine.jit import JIT
+from sim.engine.kv_memory import blocks_for
+from sim.engine.refine import random_53
+from sim.engine.state import BASE, CALL, CAP, COMPUTED, DECODING, EMITTED, PROMPT_LEN, REQUEST, RUN_HEAD, RUN_NEXT
+
+SORTED = 1  # column of `history` and `residual`
+MOST_DRAWS = 5
+UNIT = 1.0 / (1 << 53)
+
+
+@njit(**JIT)
+def known_tokens(i, asked, out_n):
+    """Tokens of prompt and answer that must be in memory before the next token."""
+    return asked[i, PROMPT_LEN] + out_n[i, EMITTED] - out_n[i, LOST_TOKENS]
+
+
+@njit(**JIT)
+def output_to_reserve(i, rules, asked, hints, more, count):
+    """Output tokens that the request's next admission reserves."""
+    if i >= count[READY_POINT]:
+        return asked[i, CAP]
+    if more.kept[i, OUTPUT_SLOTS] > 0:
+        return more.kept[i, OUTPUT_SLOTS]
+    tokens = hints.reserve_out[i]
+    if rules.residuals > 0 and count[NUM_RESIDUALS] > 0:
+        seen = count[NUM_RESIDUALS]
+        rank = min(math.ceil((seen + 1) * rules.residual_rank), seen)
+        tokens = max(math.ceil(hints.guess[i] * more.residual[rank - 1, SORTED]), 1)
+        return min(tokens, asked[i, CAP])
+    return tokens
+
+
+@njit(**JIT)
+def reserved_blocks(i, rules, asked, hints, out_n, more, count):
+    """Blocks that admission takes from the pool at once."""
+    known = known_tokens(i, asked, out_n)
+    if rules.reservation == Reservation.OUTPUT:
+        reserved = asked[i, PROMPT_LEN] + output_to_reserve(i, rules, asked, hints, more, count) + rules.reserve_offset
+        known = max(known, reserved)
+    return min(blocks_for(known, rules.block_size), max(rules.usable_blocks, 1))
+
+
+@njit(**JIT)
+def first_chunk(i, rules, asked, out_n, more):
+    """Tokens of the request's next iteration if budget and seats were free, beyond what waits in host memory."""
+    tokens = known_tokens(i, asked, out_n) - more.kept[i, HOST_TOKENS]
+    if rules.long_prefill_token_threshold > 0:
+        tokens = min(tokens, rules.long_prefill_token_threshold)
+    return min(tokens, rules.max_num_batched_tokens) if rules.prefill >= 2 else tokens
+
+
+@njit(**JIT)
+def believed_output(i, generated, draw, rules, asked, hints, more, count):
+    """Output tokens that the peak test expects of a request that has generated so many."""
+    cap = asked[i, CAP]
+    if rules.peak == Peak.HISTORY:
+        return drawn_output(i, generated, draw, rules.seed, cap, more.history, count)
+    if i >= count[READY_POINT]:
+        return cap
+    guess = hints.guess[i]
+    if rules.peak == Peak.AGGRESSIVE:
+        return min(guess if generated < guess else int(1.1 * generated), cap)
+    if more.kept[i, OUTPUT_SLOTS] > 0:
+        guess = more.kept[i, OUTPUT_SLOTS]
+    return max(guess, generated)
+
+
+@njit(**JIT)
+def drawn_output(i, generated, draw, seed, cap, history, count):
+    """An output length drawn from those in the history above `generated`, with the cap as the largest."""
+    size = count[NUM_HISTORY]
+    low = 0
+    high = size
+    while low < high:
+        middle = (low + high) >> 1
+        if history[middle, SORTED] > generated:
+            high = middle
+        else:
+            low = middle + 1
+    place = random_53(seed, i, draw) * UNIT * (size - low)
+    at = low + int(place)
+    below = min(history[at, SORTED], cap) if at < size else cap
+    above = min(history[at + 1, SORTED], cap) if at + 1 < size else cap
+    return max(int(below + (place - int(place)) * (above - below)), generated)
+
+
+@njit(**JIT)
+def future_fits(candidate, rules, inputs, hints, records, members, more, count):
+    """Whether all members, and the candidate, stay within `peak_tokens` as they grow."""
+    draws = 1
+    if rules.peak == Peak.HISTORY:
+        size = 1
+        s = count[RUN_HEAD]
+        while s >= 0:
+            size += 1
+            s = members.live[s, RUN_NEXT]
+        draws = min(MOST_DRAWS, rules.history // size + 1)
+    for k in range(draws):
+        size = list_futures(
+            candidate, count[STEP] * MOST_DRAWS + k, rules, inputs, hints, records, members, more, count
+        )
+        if rules.peak == Peak.HORIZON:
+            total = 0.0
+            for j in range(size):
+                total += more.scratch[j, 0] + min(more.scratch[j, 1], float(rules.horizon))
+            if total > rules.peak_tokens:
+                return False
+        elif rules.peak == Peak.HISTORY:
+            if future_peak(more.scratch, size) >= rules.peak_tokens:
+                return False
+        elif future_peak(more.scratch, size) > rules.peak_tokens:
+            return False
+    return True
+
+
+@njit(**JIT)
+def list_futures(candidate, draw, rules, inputs, hints, records, members, more, count):
+    """Tokens held and tokens to come of every member and of the candidate; their number.
+
+    A member counts as if its last block had only one token: blocks are what runs out.
+    """
+    unfilled = rules.block_size - 1
+    live = members.live
+    size = 0
+    s = count[RUN_HEAD]
+    while s >= 0:
+        i = live[s, REQUEST]
+        if live[s, DECODING]:
+            held = live[s, BASE] + count[CALL] - 1
+            generated = held + 1 - inputs.asked[i, PROMPT_LEN]
+        else:
+            held = known_tokens(i, inputs.asked, records.out_n) - 1
+            generated = held + 1 - inputs.asked[i, PROMPT_LEN]
+        output = believed_output(i, generated, draw, rules, inputs.asked, hints, more, count)
+        more.scratch[size, 0] = held + unfilled
+        more.scratch[size, 1] = max(output - generated, 1)
+        size += 1
+        s = live[s, RUN_NEXT]
+    if candidate >= 0:
+        held = known_tokens(candidate, inputs.asked, records.out_n) - 1
+        generated = held + 1 - inputs.asked[candidate, PROMPT_LEN]
+        output = believed_output(candidate, generated, draw, rules, inputs.asked, hints, more, count)
+        more.scratch[size, 0] = held + unfilled
+        more.scratch[size, 1] = max(output - generated, 1)
+        size += 1
+    return size
+
+
+@njit(**JIT)
+def future_peak(scratch, size):
+    """Most tokens that a set holds at once: each (held, to come) grows by one an iteration and then leaves.
+
+    Sorts the set by what is to come, largest first: with j members still there, all of them have grown by what the
+    j-th had to come. Source: schedulers.md 4, `past_future`.
+    """
+    gap = size // 2
+    while gap > 0:
+        for k in range(gap, size):
+            held = scratch[k, 0]
+            to_come = scratch[k, 1]
+            at = k
+            while at >= gap and scratch[at - gap, 1] < to_come:
+                scratch[at, 0] = scratch[at - gap, 0]
+                scratch[at, 1] = scratch[at - gap, 1]
+                at -= gap
+            scratch[at, 0] = held
+            scratch[at, 1] = to_come
+        gap //= 2
+    peak = 0.0
+    total = 0.0
+    for k in range(size):
+        total += scratch[k, 0]
+        peak = max(peak, scratch[k, 1] * (k + 1) + total)
+    return peak
+
+
+@njit(**JIT)
+def note_ratio(value, values, size, limit):
+    """Remember a value, forgetting the oldest of `limit`; column 0 is in order of time, column 1 sorted. New size."""
+    if size == limit:
+        oldest = values[0, 0]
+        for k in range(size - 1):
+            values[k, 0] = values[k + 1, 0]
+        at = 0
+        while values[at, SORTED] != oldest:
+            at += 1
+        for k in range(at, size - 1):
+            values[k, SORTED] = values[k + 1, SORTED]
+        size -= 1
+    values[size, 0] = value
+    at = size
+    while at > 0 and values[at - 1, SORTED] > value:
+        values[at, SORTED] = values[at - 1, SORTED]
+        at -= 1
+    values[at, SORTED] = value
+    return size + 1
+
+
+@njit(**JIT)
+def held_tokens(s, live, count):
+    """KV tokens of a member before this iteration."""
+    return live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]

@@ -1,0 +1,163 @@
+"""What this loop keeps beside `sim.engine.state`: more counters, more columns of members, a small row a request."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.engine import state as st
+from sim.engine.accounts import NUM_COLUMNS, NUM_GAP_BINS
+from sim.engine.general.choices import GeneralRules, Queue
+from sim.engine.inputs import Floats, Ints, Requests
+from sim.engine.state import Inputs, State, power_of_two
+
+# Further entries of `count`. CALL is the number of the present decoding iteration: an iteration in which no member
+# decodes does not count, so that members age only when they decode.
+(
+    STEP,  # iterations so far
+    TICKS,  # 1: decoding members take a token in this iteration
+    NUM_YOUNG,  # decoding members whose newest token came after the last decoding iteration
+    NUM_REDO,  # decoding members whose tokens were all delivered before
+    REDO_KV,
+    NUM_OUTGROWN,  # members that have filled their reservation and must go
+    HEAP_SIZE,  # entries of the heap, stale ones too
+    NUM_RANKED,  # live requests in the ranked list
+    NUM_TAKEN,  # ... of which its first ones are served
+    IS_DIRTY,  # 1: the choice must be made again
+    NUM_SWAPPED,
+    HOST_FREE,
+    MOVED_BLOCKS,  # between GPU and host in this iteration
+    NUM_NEW,  # arrivals since the last iteration
+    READY_POINT,  # requests whose prediction is there
+    TIMEOUT_POINT,  # requests whose client may still give up
+    STARVED_POINT,  # untouched requests, by arrival, that may have waited too long
+    OLDEST_POINT,  # no request before it waits
+    NEED_LOW,  # no waiting request needs fewer blocks
+    NEED_HIGH,  # ... or more
+    NEXT_TURN,  # running number that orders a queue by time of joining
+    WAS_PREFILL,  # 1: the last iteration computed prompts
+    NUM_FAILED,  # members cut by their batch, to be run again
+    BATCH_SERVED,  # finished members of the present batch
+    NUM_HISTORY,
+    NUM_RESIDUALS,
+    SUM_SWAPPED,
+    SUM_OUT_OF_MEMORY,
+    SUM_ABORTED,
+    SUM_GUARDED,
+) = range(st.NUM_COUNT, st.NUM_COUNT + 30)
+NUM_COUNT = st.NUM_COUNT + 30
+
+# Further columns of `live`.
+(
+    END_CALL,  # decoding iteration that brings the last token (DUE is the next one with anything to do)
+    IS_PLEDGED,  # 1: still grows into its reservation
+    IS_YOUNG,
+    REDO_UNTIL,  # decoding iteration whose token is the first one not delivered before; -1: none
+    IS_RUNNING,  # 0: holds its memory but is not served
+) = range(st.NUM_LIVE, st.NUM_LIVE + 5)
+NUM_LIVE = st.NUM_LIVE + 5
+
+# Further columns of `slots`: members whose newest token came late, those that decode again what was delivered, those
+# that have outgrown their reservation, those cut by their batch (request ids).
+YOUNG, REDO, OUTGROWN, FAILED = range(st.NUM_SLOT_LISTS, st.NUM_SLOT_LISTS + 4)
+NUM_SLOT_LISTS = st.NUM_SLOT_LISTS + 4
+
+# Spare column of `out_n`: tokens that were delivered and thrown away again.
+LOST_TOKENS = 7
+
+# Columns of `kept`, one row a request.
+(
+    WHERE,
+    SLOT,
+    HOST_TOKENS,  # KV tokens in host memory
+    OUTPUT_SLOTS,  # output tokens that its next admission reserves; 0: as hinted
+    LEVEL,
+    STARVED,  # iterations in a row without service
+    QUANTUM,  # iterations left as a promoted request; 0: not promoted
+    IS_SETTLED,  # 1: nobody displaces it
+    PLAN,  # tokens that the present choice gives it
+    MARK,  # step of the last choice it was in
+    IN_HEAP,  # 1: has a valid entry in the heap
+    ARRIVED_AT,  # step
+    AFTER,  # next of its list
+    REFRESHED,  # tokens generated at the last estimate
+) = range(14)
+NUM_KEPT = 14
+NOWHERE, WAITING, RUNNING, PAUSED, SWAPPED, GONE = range(6)
+
+# Columns of `kept_s`.
+KEY, SINCE_S, USED_S = range(3)
+
+HISTORY_COLUMNS = 2  # newest values in order of time, and sorted
+
+
+class More(NamedTuple):
+    """The rest of the state."""
+
+    kept: Ints  # (n, NUM_KEPT)
+    kept_s: Floats  # (n, 3)
+    ranked: Ints  # (n,) live requests in order; one entry where iterations do not choose among all
+    lists: Ints  # (lists, 2) first and last of waiting requests by need or by class
+    counter: Floats  # (classes, 2) counter, members and waiting requests of the class
+    history: Floats  # (history, 2)
+    residual: Floats  # (residuals, 2)
+    scratch: Floats  # (slots + 1, 2) tokens held, tokens to come
+    posterior: Floats  # (n, classes of length) belief of each request: REFINED
+
+
+def first_state(
+    rules: GeneralRules, requests: Requests, inputs: Inputs, classes: int, posterior: Floats
+) -> tuple[State, More]:
+    """State before the first iteration: nothing has arrived, all blocks are free."""
+    n = len(inputs.arrival_s)
+    slots = min(n, rules.usable_blocks if rules.is_preemptive else rules.max_num_seqs)
+    ring = power_of_two(int(requests.output_len.max()) + 4)
+    state = State(
+        counts=np.zeros(NUM_COUNT, np.int64),
+        real=np.zeros(st.NUM_REAL),
+        live=np.full((slots, NUM_LIVE), -1, np.int64),  # -1: no request in the slot
+        live_s=np.zeros((slots, 2)),
+        slots=np.zeros((slots, NUM_SLOT_LISTS), np.int64),
+        calendar=np.full((ring, 2), -1, np.int64),
+        phases=np.zeros((2 * rules.block_size, 4), np.int64),  # second half: members that grow into a reservation
+        flight=np.zeros((2, st.NUM_FLIGHT), np.int64),
+        flight_s=np.zeros((2, st.NUM_FLIGHT_S)),
+        out_s=np.zeros((n, 8)),
+        out_n=np.zeros((n, st.NUM_OUT_N), np.int32),
+        gap_stack=np.zeros((ring, 2)),
+        gap_hist=np.zeros((NUM_GAP_BINS, 2)),
+        bins=np.zeros((st.NUM_BINS + 1, NUM_COLUMNS)),
+        heap=np.zeros((heap_room(rules, n), 2)),
+        thinking=np.zeros((max(requests.users, 1), 2)),
+        blocks=np.zeros((1, st.NUM_BLOCK_COLUMNS), np.int32),
+        table=np.zeros((1, 1), np.int32),
+        key_heads=np.zeros(1, np.int32),
+    )
+    st.fill_counters(rules.usable_blocks, requests, inputs, state)
+    lists = classes if rules.queue == Queue.CLASS else needs(rules) if rules.queue == Queue.NEED else 1
+    more = More(
+        kept=np.zeros((n, NUM_KEPT), np.int64),
+        kept_s=np.zeros((n, 3)),
+        ranked=np.zeros(n if rules.is_preemptive else 1, np.int64),
+        lists=np.full((lists, 2), -1, np.int64),
+        counter=np.zeros((max(classes, 1), 2)),
+        history=np.zeros((max(rules.history, 1), HISTORY_COLUMNS)),
+        residual=np.zeros((max(rules.residuals, 1), HISTORY_COLUMNS)),
+        scratch=np.zeros((slots + 1, 2)),
+        posterior=posterior,
+    )
+    state.counts[HOST_FREE] = rules.host_blocks
+    state.counts[NEED_LOW] = lists
+    if rules.history:  # at first, outputs are thought to be as long as can be
+        more.history[:] = float(requests.cap.max())
+        state.counts[NUM_HISTORY] = rules.history
+    return state, more
+
+
+def heap_room(rules: GeneralRules, n: int) -> int:
+    """Entries of the heap: a request may have a stale one."""
+    return 2 * n + 2 if rules.queue == Queue.KEY or rules.is_preemptive else 1
+
+
+def needs(rules: GeneralRules) -> int:
+    """One list for each number of blocks that a request may need."""
+    return min(rules.usable_blocks, -(-(2 * rules.max_model_len + 1) // rules.block_size)) + 1
