@@ -25,4 +25,4 @@ else:
         cards.memory(current, [each for each in pins if each[0].key == asked.base])
     with right:
         cards.distribution(current, pins)
-        cards.load(asked, current, pinned)
+        cards.trade_offs(asked, current, pins)

@@ -7,8 +7,9 @@ import streamlit as st
 from ui.asked import Asked, Pin
 from ui.card import card
 from ui.feed import publish
+from ui.frontier_feed import FrontierFeed, frontier_feed
 from ui.live_plot import live_plot
-from ui.load_feed import load_feed
+from ui.load_feed import LoadFeed, load_feed
 
 from sim.view import alt, figures
 from sim.view.banners import all_clear
@@ -22,6 +23,7 @@ Part = TypeVar("Part")
 
 RATES = {"output": OUTPUT_RATE, "prompt": INPUT_RATE, "all": TOTAL_RATE}
 LATENCIES = ("TPOT", "TTFT", "ITL")
+TRADE_OFFS = {"load": "against load", "frontier": "per user and per GPU"}
 
 
 def banners(current: RunView, pin_problems: Sequence[str]) -> None:
@@ -71,13 +73,17 @@ def memory(current: RunView, base: Sequence[tuple[Pin, RunView]]) -> None:
         live_plot(figure, "plot_memory", alt.memory(current))
 
 
-def load(asked: Asked, current: RunView, pinned: RunView | None) -> None:
-    """P99 and throughput against load, filled in while the page is already there."""
-    feed = load_feed(asked, current, pinned)
-    with card("load", "Against load"):
+def trade_offs(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
+    """What is given for what, filled in while the page is already there: against load, or users against the GPU."""
+    with card("load", "Trade-offs", TRADE_OFFS) as which:
+        feed: LoadFeed | FrontierFeed
+        if which == "load":
+            feed = load_feed(asked, current, next((run for pin, run in pins if pin.key == asked.base), None))
+        else:
+            feed = frontier_feed(asked, current, pins)
         address = None if feed.is_done else publish(feed)
         figure, words = feed.picture()
-        live_plot(figure, "plot_load", words, address)
+        live_plot(figure, f"plot_{which}", words, address)
 
 
 def _lines(pins: Sequence[tuple[Pin, RunView]], part: Callable[[RunView], Part]) -> list[Pinned[Part]]:

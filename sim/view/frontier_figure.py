@@ -95,7 +95,7 @@ def _line(points: Sequence[FrontierPoint], name: str, style: Style, knob: str) -
         uid=name,
         mode="lines+markers+text" if is_current else "lines+markers",
         line=style,
-        text=[f"{point.value:,}" if i % LABEL_EVERY == 0 else "" for i, point in enumerate(points)],
+        text=[f"{point.value:,}" if i % LABEL_EVERY == 0 and not beaten[i] else "" for i, point in enumerate(points)],
         textposition="top right",
         textfont={"size": 10.5},
         marker={

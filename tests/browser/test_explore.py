@@ -192,6 +192,40 @@ def test_axe_finds_no_violation(server, page, settled, axe, scheme, path):
     assert told == [], json.dumps(told, indent=1)
 
 
+def test_the_frontier_follows_the_memory_and_not_the_rate(server, page, settled):
+    def points():
+        page.wait_for_function(
+            "n => document.querySelector('.st-key-plot_frontier .js-plotly-plot')?._fullData"
+            ".some(t => t.name === 'current' && t.x.length === n)",
+            arg=11,
+            timeout=60_000,
+        )
+        return plot(page, "frontier", "Array.from(p._fullData.find(t => t.name === 'current').y)")
+
+    pin = pack({"v": "1", "preset": "memory-pressure", "n": "1000", "kvdtype": "fp8"})
+    page.goto(f"{server}/?preset=memory-pressure&p1={pin}&{QUICK}")
+    settled()
+    page.get_by_role("radio", name="per user and per GPU").click()
+    before = points()
+    assert plot(page, "frontier", "p._fullData.find(t => t.name === 'pinned').line.dash") == "dash"
+    assert plot(page, "frontier", "p._fullData.find(t => t.name === 'current').customdata[0]").startswith(
+        "max_num_seqs 1<br>"
+    )
+    press(page, "rate", "ArrowRight")
+    page.wait_for_url("**rate=*")
+    settled()
+    assert points() == before
+    press(page, "mem", "ArrowRight")
+    page.wait_for_url("**mem=*")
+    settled()
+    page.wait_for_function(
+        "y => document.querySelector('.st-key-plot_frontier .js-plotly-plot')._fullData"
+        ".find(t => t.name === 'current').y[10] !== y",
+        arg=before[10],
+    )
+    assert points()[0] == before[0]  # one seat has room enough either way
+
+
 def test_a_clean_up_that_comes_late_leaves_the_chart_to_the_draw_that_took_it_over(server, page, settled):
     """Streamlit runs the clean-up of an earlier draw at once when a later draw has begun meanwhile."""
     page.goto(f"{server}/words")
