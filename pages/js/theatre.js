@@ -27,7 +27,7 @@ const MARKUP = `
     <div><h3>Slots over time</h3><div class="legend"></div>
       <canvas data-of="slots" tabindex="0" role="img" aria-label="Slots over time; arrow keys step, space plays"></canvas></div>
     <div><h3 class="memory"></h3><canvas data-of="blocks" role="img" aria-label="KV blocks by owner"></canvas>
-      <p class="hint">A colour is an owner. Hatched: one of the longest answers; grey hatched: reserved, nothing in it.</p>
+      <p class="hint"></p>
       <h3 class="waiting"></h3><ol class="queue" aria-label="Queue, first to be served first"></ol>
       <p class="story" aria-live="polite"></p></div>
   </div>`;
@@ -45,6 +45,12 @@ export function mount({data, parentElement}) {
     stage.resized.disconnect();
     stages.delete(host);
   };
+}
+
+function hint({blocks, peak}) {
+  const never = blocks - peak;
+  return 'A colour is an owner; hatched: one of the longest answers; grey hatched: reserved, nothing in it.'
+    + (never ? ` Left out: ${number.format(never)} blocks that this play never uses.` : '');
 }
 
 class Stage {
@@ -82,6 +88,7 @@ class Stage {
     this.button('preemption').disabled = !this.run.preemptions.length;
     this.button('stall').disabled = !this.run.stall;
     legend(this.host.querySelector('.legend'), this.run.states);
+    this.host.querySelector('.hint').textContent = hint(this.run);
     this.go(0);
     this.look(-1);
   }

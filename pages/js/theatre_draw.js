@@ -70,10 +70,10 @@ function marks(pen, run, step, x, lane, seen, inks, width, height) {
   });
 }
 
-/** All blocks row by row, each owner's side by side in its colour and with its number; the rest is free. */
+/** Blocks the run ever uses, row by row: each owner's side by side in its colour, with its number; the rest is free. */
 export function drawBlocks(canvas, run, step, seen, inks) {
   const {pen, width, height} = clean(canvas);
-  const row = height / BLOCK_ROWS, perRow = run.blocks / BLOCK_ROWS;
+  const row = height / BLOCK_ROWS, perRow = Math.max(run.peak, 1) / BLOCK_ROWS;
   const used = run.blocks - run.free[step];
   const holders = run.holders(step);
   const sum = holders.reduce((total, [, blocks]) => total + blocks, 0);

@@ -12,6 +12,7 @@ export class Run {
     this.preemptions = play.jumps.preemptions;
     this.stall = play.jumps.stall && {step: play.jumps.stall[0], request: play.jumps.stall[1]};
     this.blocks = play.blocks;
+    this.peak = play.blocks - this.free.reduce((least, free) => Math.min(least, free), play.blocks);
     this.blockSize = play.blockSize;
     this.lanes = play.lanes;
     this.states = play.states.map(([label, color, isHatched]) => ({label, color, isHatched}));
