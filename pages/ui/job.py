@@ -74,7 +74,9 @@ def release(job: Job[K, V]) -> None:
 
 
 def watch(job: Job[K, V], what: str, key: str) -> None:
-    """Progress and a stop button while a job runs; runs the page once more when more has come.
+    """Progress and a stop button while a job runs; runs the page once more half-way and at the end.
+
+    More often would take from the job what it needs: each run draws every chart of the page.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def watch(job: Job[K, V], what: str, key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
             st.button("Stop", key=key, on_click=job.stop.set)
-        if len(job.found) > num_seen or job.is_done:
+        if job.is_done or len(job.found) > num_seen + job.total / 2:
             st.rerun()
 
     look()
