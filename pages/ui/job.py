@@ -4,10 +4,14 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import plotly.graph_objects as go
 import streamlit as st
+from ui.feed import publish
+from ui.live_plot import live_plot, spec_of
 
 from sim.errors import ScenarioError
 
@@ -58,6 +62,34 @@ class Job(Generic[K, V]):
                 self._left -= 1
 
 
+@dataclass
+class JobFeed(Generic[K, V]):
+    """The picture of a job, for the page and then for its feed."""
+
+    job: Job[K, V]
+    picture: Callable[[], tuple[go.Figure, str]]  # figure and description of what has been found so far
+
+    @property
+    def version(self) -> int:
+        """Tasks that have found something."""
+        return len(self.job.found) + self.job.is_done
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+        return self.job.is_done
+
+    def answer(self) -> dict[str, Any]:
+        """The same for the browser."""
+        return spec_of(*self.picture())
+
+    def draw(self, key: str) -> None:
+        """Put the chart on the page; the session keeps the feed until the next of that key."""
+        st.session_state[f"feed_{key}"] = self
+        figure, alt = self.picture()
+        live_plot(figure, key, alt, None if self.is_done else publish(self))
+
+
 def start(tasks: Mapping[K, Callable[[], V]]) -> Job[K, V]:
     """A job on the pool that all sessions share."""
     return Job(tasks, _pool())
@@ -74,9 +106,10 @@ def release(job: Job[K, V]) -> None:
 
 
 def watch(job: Job[K, V], what: str, key: str) -> None:
-    """Progress and a stop button while a job runs; runs the page once more half-way and at the end.
+    """Progress and a stop button while a job runs; runs the page once more at its end.
 
-    More often would take from the job what it needs: each run draws every chart of the page.
+    More often would take from the job what it needs: each run draws every chart of the page. Until then a `JobFeed`
+    keeps the chart up to date.
 
     Parameters
     ----------
@@ -96,7 +129,7 @@ def watch(job: Job[K, V], what: str, key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
             st.button("Stop", key=key, on_click=job.stop.set)
-        if job.is_done or len(job.found) > num_seen + job.total / 2:
+        if job.is_done:
             st.rerun()
 
     look()

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from ui.card import card
-from ui.job import Job, watch
+from ui.job import Job, JobFeed, watch
 from ui.length_jobs import Spread
 from ui.live_plot import live_plot
 
@@ -61,17 +62,19 @@ def length_table(made: Outputs) -> None:
 
 def spread(job: Job[Spread, SpreadPoint], current: RunView) -> None:
     """P99 and throughput as the spread grows and nothing else."""
+    quantity = current.distributions["TPOT"].quantity
+
+    def picture() -> tuple[go.Figure, str]:
+        is_complete = job.is_complete  # before the points are read: none may come between
+        points = [point for cv, point in list(job.found.items()) if cv is not None]
+        figure = length_figures.spread(points, job.found.get(None), quantity, is_complete=is_complete)
+        words = f"p99 {quantity.short} and output tokens/s against the CV of output lengths, {len(points)} points."
+        return figure, words
+
     with card("spread", "As the spread grows, at equal mean and total"):
         if job.problem:
             st.error(job.problem)
-        points = [point for cv, point in list(job.found.items()) if cv is not None]
-        quantity = current.distributions["TPOT"].quantity
-        figure = length_figures.spread(points, job.found.get(None), quantity, is_complete=job.is_complete)
-        live_plot(
-            figure,
-            "plot_spread",
-            f"p99 {quantity.short} and output tokens/s against the CV of output lengths, {len(points)} points.",
-        )
+        JobFeed(job, picture).draw("plot_spread")
         watch(job, "spreads", "stop_spread")
 
 
@@ -98,14 +101,18 @@ def time(current: RunView) -> None:
 
 def counterfactuals(job: Job[Cell, Measured | None], scenario: Scenario, current: RunView) -> None:
     """What would be gained if one of the reasons were taken away."""
-    found = dict(job.found)
+    quantity = current.distributions["TPOT"].quantity
+
+    def picture() -> tuple[go.Figure, str]:
+        is_complete = job.is_complete
+        found = dict(job.found)
+        figure = gain_figure.counterfactuals(gain_rows(scenario, found), quantity, is_complete=is_complete)
+        return figure, _in_words(gain_table(scenario, found, quantity.short))
+
     with card("worlds", "What if …: same requests, seed and total output tokens"):
         if job.problem:
             st.error(job.problem)
-        quantity = current.distributions["TPOT"].quantity
-        figure = gain_figure.counterfactuals(gain_rows(scenario, found), quantity, is_complete=job.is_complete)
-        table = gain_table(scenario, found, quantity.short)
-        live_plot(figure, "plot_worlds", _in_words(table))
+        JobFeed(job, picture).draw("plot_worlds")
         watch(job, "counterfactual runs", "stop_worlds")
 
 
