@@ -10,7 +10,8 @@ from sim.catalog import gpu, model
 from sim.deployment import default_limits, resolve
 from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
-from sim.system_spec import Deployment, Scheduler
+from sim.scheduler_spec import Scheduler
+from sim.system_spec import Deployment
 
 
 class ServerCommand(NamedTuple):
