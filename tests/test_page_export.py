@@ -54,7 +54,7 @@ def test_saturated_is_a_departure_too() -> None:
 def test_static_batching_says_why_there_is_no_server() -> None:
     app = open_page(sched="static", seqs="16")
     assert not any(line.startswith("vllm serve") for line in codes(app))
-    assert any("Static batching has no flag" in caption.value for caption in app.caption)
+    assert any("No server in use starts as static" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("label", ["report", "requests", "over_time"])

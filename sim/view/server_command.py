@@ -10,7 +10,7 @@ from sim.catalog import gpu, model
 from sim.deployment import default_limits, resolve
 from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
-from sim.scheduler_spec import Scheduler
+from sim.scheduler_spec import Recombination, Scheduler
 from sim.system_spec import Deployment
 
 
@@ -22,7 +22,7 @@ class ServerCommand(NamedTuple):
 
 
 QUANTIZATION = {"fp8": "fp8", "fp8_block": "fp8"}  # of weights that are published at 16 bit
-NO_FLAG = "Static batching has no flag: servers in use let requests join and leave at every step."
+NO_SERVER = "No server in use starts as {}: it is a scheduler of the literature, or of a server's past."
 
 
 def server_command(scenario: Scenario) -> ServerCommand:
@@ -38,12 +38,13 @@ def server_command(scenario: Scenario) -> ServerCommand:
     ScenarioError
         The scenario cannot run.
     """
-    if scenario.scheduler.system != "vllm_v1":
-        return ServerCommand("", (NO_FLAG,))
+    scheduler = scenario.scheduler
+    if scheduler.system != "vllm_v1":
+        return ServerCommand("", (NO_SERVER.format(scheduler.system),))
     notes = list(_notes(scenario))
     words = ["vllm", "serve", model(scenario.deployment.model).hf_id]
     words += _of_deployment(scenario)
-    words += _of_scheduler(scenario.scheduler, default_limits(gpu(scenario.deployment.gpu)))
+    words += _of_scheduler(scheduler, default_limits(gpu(scenario.deployment.gpu)))
     return ServerCommand(shlex.join(words), tuple(notes))
 
 
@@ -72,7 +73,7 @@ def _of_scheduler(scheduler: Scheduler, defaults: tuple[int, int]) -> list[str]:
         *_switch("enable-chunked-prefill", scheduler.enable_chunked_prefill, True),
         *_flag("--long-prefill-token-threshold", scheduler.long_prefill_token_threshold, 0),
         *_flag("--scheduling-policy", scheduler.scheduling_policy, "fcfs"),
-        *_flag("--watermark", f"{scheduler.watermark:g}", "0"),
+        *_flag("--watermark", f"{scheduler.watermark or 0:g}", "0"),
         *_switch("scheduler-reserve-full-isl", scheduler.scheduler_reserve_full_isl, True),
         *_switch("async-scheduling", scheduler.async_scheduling, True),
     ]
@@ -82,6 +83,8 @@ def _notes(scenario: Scenario) -> list[str]:
     """What the command line does not say, or says only nearly."""
     deployment, scheduler = scenario.deployment, scenario.scheduler
     found = [f"Run it on {_gpus(deployment)}."]
+    if any(getattr(scheduler, choice) is not None for choice in Recombination.model_fields):
+        found.append("The choices put in place of vLLM's own have no flag.")
     if scheduler.vllm_release != "0.33.0":
         found.append(f"The rules are those of vLLM {scheduler.vllm_release}; it knows fewer of these flags.")
     if weight_dtype(model(deployment.model), deployment) == "fp4" and model(deployment.model).dtype != "mxfp4":

@@ -7,7 +7,7 @@ import pytest
 from sim.deployment import resolve
 from sim.presets import preset, preset_names
 from sim.scenario import Scenario, with_values
-from sim.view.server_command import NO_FLAG, server_command
+from sim.view.server_command import NO_SERVER, server_command
 
 
 def words(scenario: Scenario) -> list[str]:
@@ -58,8 +58,16 @@ def test_a_context_cut_to_the_memory_is_said_and_the_models_own_is_not() -> None
     assert "--max-model-len" not in words(preset("chat"))
 
 
-def test_static_batching_has_no_server() -> None:
-    assert server_command(preset("textbook-straggler")) == ("", (NO_FLAG,))
+@pytest.mark.parametrize("system", ["static", "orca", "rank"])
+def test_a_scheduler_of_the_literature_has_no_server(system: str) -> None:
+    scenario = with_values(preset("chat"), {"scheduler.system": system})
+    assert server_command(scenario) == ("", (NO_SERVER.format(system),))
+
+
+def test_choices_put_in_place_of_its_own_are_a_note() -> None:
+    changed = server_command(with_values(preset("chat"), {"scheduler.reserve": "cap"}))
+    assert changed.text.startswith("vllm serve ")
+    assert any("have no flag" in note for note in changed.notes)
 
 
 def test_what_no_flag_says_is_a_note() -> None:
