@@ -11,7 +11,7 @@ from sim.commands.run import check_writable, find_scenario, with_trace
 from sim.commands.summary_text import aligned
 from sim.cost import band
 from sim.progress import compile_kernels, note, progress_bar, say
-from sim.studies.alternatives import beside, light_capacity, what_ifs
+from sim.studies.alternatives import beside, light_search, what_ifs
 from sim.studies.bill import Bill, bill, price_of
 from sim.studies.capacity import Capacity, capacity
 from sim.studies.deployments import fitting, named
@@ -56,11 +56,11 @@ def report(
     others = fitting(scenario, arguments.gpus)[1:]
     names = [each.name for each in changed] + [named(each) for each in others]
     asked = [(each.scenario, each.trace) for each in changed] + [(each, trace) for each in others]
-    light = light_capacity(scenario, trace, arguments.attainment)
+    light = light_search(scenario, trace, arguments.attainment)
     rows: list[Row] = []
     for name, (other, its_trace) in zip(names, asked, strict=True):
         try:
-            found = beside(base, light, light_capacity(other, its_trace, arguments.attainment))
+            found = beside(base, light, light_search(other, its_trace, arguments.attainment), other)
             rows.append(row_of(name, found, priced(found)))
         except ScenarioError as error:
             note(f"{name}: {error}")

@@ -5,19 +5,17 @@ base. Their ratio is applied to the base's rate and interval: the same customers
 chance in it.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from sim.lengths_spec import Constant
 from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
-from sim.studies.capacity import FEWEST_REQUESTS, Capacity, TooShortError, capacity
+from sim.studies.capacity import Capacity, Searched, TooShortError, search
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
 from sim.workload import Trace
 
 LIGHT_REQUESTS = 4_000
-LONGEST = 4  # times as many, where so few come within moments on a fast GPU
-FACTORS_OF_LENGTH = (1, LONGEST)
+FOR_FAST_SERVERS = 16_000  # where so few come within moments
 
 
 class WhatIf(NamedTuple):
@@ -43,11 +41,11 @@ def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float
     return [
         WhatIf(f"cap of {cap:,} tokens", capped(scenario, cap), trace),
         WhatIf(f"tail {factor:g} x longer", *with_longer_tail(scenario, trace, factor)),
-        WhatIf("every answer of mean length", *without_variance(scenario, trace)),
+        WhatIf("every answer of mean length", *with_mean_lengths(scenario, trace)),
     ]
 
 
-def without_variance(scenario: Scenario, trace: Trace | None) -> Asked:
+def with_mean_lengths(scenario: Scenario, trace: Trace | None) -> Asked:
     """Every answer as long as its type's mean under its cap: what variance alone costs."""
     if trace is not None:
         mean = round(float(trace.output_len.mean()))
@@ -59,34 +57,31 @@ def without_variance(scenario: Scenario, trace: Trace | None) -> Asked:
     return with_values(scenario, means), None
 
 
-def light_capacity(
-    scenario: Scenario, trace: Trace | None, share: float, on_progress: Callable[[float], None] = lambda done: None
-) -> Capacity:
-    """One replication with fewer requests; with more where they are too few for this server.
+def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searched:
+    """The first replication with fewer requests; with more where they are too few for this server.
 
     Raises
     ------
     ScenarioError
-        As `capacity`.
+        As `search`.
     """
     asked = scenario.workload.num_requests
-    for times in FACTORS_OF_LENGTH:
-        fewer = min(asked, times * LIGHT_REQUESTS) if asked >= FEWEST_REQUESTS else asked
-        shorter = with_values(scenario, {"workload.num_requests": fewer})
+    for most in (LIGHT_REQUESTS, FOR_FAST_SERVERS):
+        shorter = with_values(scenario, {"workload.num_requests": min(asked, most)})
         try:
-            return capacity(shorter, trace, share=share, replications=1, on_progress=on_progress)
+            return search(shorter, trace, share=share)
         except TooShortError:
-            if times == LONGEST or fewer == asked or trace is not None:
+            if most >= min(asked, FOR_FAST_SERVERS) or trace is not None:
                 raise
-    raise AssertionError("unreachable")
+    raise AssertionError("the last of the two returns or raises")
 
 
-def beside(base: Capacity, light_base: Capacity, other: Capacity) -> Capacity:
+def beside(base: Capacity, light_base: Searched, other: Searched, scenario: Scenario) -> Capacity:
     """An alternative's capacity as the base's times the ratio of the two light searches."""
-    ratio = other.sustained.rate_rps / light_base.sustained.rate_rps
+    ratio = other.search.rate_rps / light_base.search.rate_rps
     found = base.sustained
     scaled = found._replace(
         rate_rps=found.rate_rps * ratio, low_rps=found.low_rps * ratio, high_rps=found.high_rps * ratio
     )
     tokens = base.output_tokens * other.output_tokens / light_base.output_tokens
-    return other._replace(sustained=scaled, output_tokens=tokens)
+    return Capacity(scenario, scaled, other.attainment, tokens, other.truncated)

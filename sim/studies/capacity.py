@@ -4,7 +4,8 @@ Source: metrics.md, section 2.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from sim.scenario import Scenario
 from sim.simulate import simulate
 from sim.steady import FEWEST_TURNS
 from sim.studies.load_curve import at_load, load_of
-from sim.studies.rate_search import SustainedRate, sustained_rate
+from sim.studies.rate_search import LargestRate, SustainedRate, largest_rate, summarised
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.summary import flags
 from sim.workload import Trace
@@ -26,6 +27,7 @@ ATTAINMENT = 0.9  # share of requests within the limits; 0.95 and 0.99 are asked
 MAX_MEDIAN_QUEUE_DELAY_S = 2.0
 FEWEST_REQUESTS = 1_000  # a shorter run says nothing about a P99
 START_SHARE = 0.85  # of the saturated rate: where the search begins
+FIRST_FACTOR = 1.25  # from there to the second rate
 
 Criterion = Callable[[Result], bool]
 
@@ -34,14 +36,23 @@ class TooShortError(ScenarioError):
     """A run in which filling and draining outweigh what lies between."""
 
 
-class Capacity(NamedTuple):
-    """What one replica sustains, and what its requests were like there."""
+class Searched(NamedTuple):
+    """What one replication found, and what its requests were like at the largest rate that passed."""
 
-    scenario: Scenario  # at that rate
-    sustained: SustainedRate
-    attainment: float  # share of requests within the limits at that rate, over all replications
+    search: LargestRate
+    attainment: float  # share of requests within the limits
     output_tokens: float  # mean delivered tokens of a request
     truncated: float  # share of answers that a cap or the context cut
+
+
+class Capacity(NamedTuple):
+    """What one replica sustains; means over the replications."""
+
+    scenario: Scenario  # at any rate
+    sustained: SustainedRate
+    attainment: float
+    output_tokens: float
+    truncated: float
 
 
 class Server(NamedTuple):
@@ -55,11 +66,6 @@ class Server(NamedTuple):
         """The run at a rate; in one replication the same requests at every rate."""
         asked = at_load(self.scenario, rate_rps, self.trace)
         return simulate(asked, replayed(asked, self.trace), replication=replication)
-
-    def passes(self, rate_rps: float, replication: int) -> bool:
-        """Whether it keeps up with a rate and meets the criterion there."""
-        result = self.run(rate_rps, replication)
-        return not flags(result)["unstable"] and self.is_sustained(result)
 
     def ceiling_rps(self, replication: int) -> float:
         """What it serves when it never lacks work: no higher rate can be sustained."""
@@ -91,8 +97,7 @@ def capacity(
     *,
     is_sustained: Criterion | None = None,
     share: float = ATTAINMENT,
-    replications: int | None = None,
-    on_progress: Callable[[float], None] = lambda share: None,
+    on_progress: Callable[[float], None] = lambda done: None,
 ) -> Capacity:
     """Largest arrival rate that one replica of a scenario sustains.
 
@@ -100,16 +105,60 @@ def capacity(
     ----------
     scenario : Scenario
         Its own rate does not matter.
+    trace, is_sustained, share
+        As in `search`.
+    on_progress : callable
+        Called with the share done.
+
+    Raises
+    ------
+    ScenarioError
+        As `search`.
+    """
+    found: list[Searched] = []
+    rounds = replications(scenario)
+    for replication in range(rounds):
+        found.append(search(scenario, trace, is_sustained=is_sustained, share=share, replication=replication))
+        on_progress((replication + 1) / rounds)
+    return combined(scenario, found)
+
+
+def replications(scenario: Scenario) -> int:
+    """Searches to make: the scenario's replications, or one where a trace with arrivals leaves nothing to chance."""
+    return 1 if scenario.workload.arrivals.kind == "trace" else scenario.replications
+
+
+def combined(scenario: Scenario, found: Sequence[Searched]) -> Capacity:
+    """One answer from the searches of several replications."""
+    return Capacity(
+        scenario,
+        summarised([each.search for each in found]),
+        fmean(each.attainment for each in found),
+        fmean(each.output_tokens for each in found),
+        fmean(each.truncated for each in found),
+    )
+
+
+def search(
+    scenario: Scenario,
+    trace: Trace | None = None,
+    *,
+    is_sustained: Criterion | None = None,
+    share: float = ATTAINMENT,
+    replication: int = 0,
+) -> Searched:
+    """Search one replication.
+
+    Parameters
+    ----------
+    scenario : Scenario
     trace : Trace, optional
     is_sustained : callable, optional
         What a run must meet besides a queue that does not grow; the scenario's limits, for `share` of the requests,
         if left out.
     share : float
         0 to 1.
-    replications : int, optional
-        The scenario's if left out; a trace with arrivals of its own has nothing random, so one.
-    on_progress : callable
-        Called with the share done, and may raise to stop.
+    replication : int
 
     Raises
     ------
@@ -119,20 +168,27 @@ def capacity(
     """
     _check(scenario, trace, has_limits=is_sustained is None)
     server = Server(scenario, trace, is_sustained or within_slo(share))
-    first_ceiling = server.ceiling_rps(0)
-    if not first_ceiling > 0:
+    ceiling_rps = server.ceiling_rps(replication)
+    if not ceiling_rps > 0:
         raise ScenarioError("workload is all rejected: no request fits the server")
-    rounds = 1 if scenario.workload.arrivals.kind == "trace" else replications or scenario.replications
-    found = sustained_rate(
-        server.passes,
-        START_SHARE * first_ceiling,
-        rounds,
-        ceiling_rps=lambda i: server.ceiling_rps(i) if i else first_ceiling,
-        on_progress=on_progress,
-    )
+    best: dict[float, Result] = {}
+
+    def passes(rate_rps: float) -> bool:
+        result = server.run(rate_rps, replication)
+        if flags(result)["unstable"] or not server.is_sustained(result):
+            return False
+        best.clear()
+        best[rate_rps] = result
+        return True
+
+    found = largest_rate(passes, START_SHARE * ceiling_rps, ceiling_rps=ceiling_rps, factor=FIRST_FACTOR)
     if not found.is_settled:
-        raise ScenarioError(_nothing_found(server, first_ceiling, share))
-    return _described(server, found, rounds)
+        raise ScenarioError(_nothing_found(server, ceiling_rps, share, replication))
+    result = best[found.rate_rps]
+    _check_length(result, found.rate_rps)
+    return Searched(
+        found, result.attainment.share, float(result.run.outcome.emitted.mean()), float(result.is_truncated.mean())
+    )
 
 
 def _check(scenario: Scenario, trace: Trace | None, *, has_limits: bool) -> None:
@@ -148,9 +204,9 @@ def _check(scenario: Scenario, trace: Trace | None, *, has_limits: bool) -> None
         raise ScenarioError(f"workload.num_requests is {requests}; at least {FEWEST_REQUESTS} are needed for a P99")
 
 
-def _nothing_found(server: Server, ceiling_rps: float, share: float) -> str:
+def _nothing_found(server: Server, ceiling_rps: float, share: float, replication: int) -> str:
     """Why no rate passes: at light load it is the limits themselves, or a queue that grows all the same."""
-    light = server.run(ceiling_rps / 10, 0)
+    light = server.run(ceiling_rps / 10, replication)
     limits = ", ".join(
         f"{name} {value:g}"
         for name in ("ttft_ms", "tpot_ms", "e2e_ms")
@@ -161,19 +217,6 @@ def _nothing_found(server: Server, ceiling_rps: float, share: float) -> str:
     return (
         f"slo is out of reach ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
         f"{light.attainment.share:.1%} of requests are within it; {share:.0%} is needed"
-    )
-
-
-def _described(server: Server, found: SustainedRate, rounds: int) -> Capacity:
-    runs = [server.run(found.rate_rps, replication) for replication in range(rounds)]
-    _check_length(runs[0], found.rate_rps)
-    good, counted = (sum(getattr(run.attainment, name) for run in runs) for name in ("good", "counted"))
-    return Capacity(
-        runs[0].scenario,
-        found,
-        good / counted if counted else math.nan,
-        float(np.mean([run.run.outcome.emitted.mean() for run in runs])),
-        float(np.mean([run.is_truncated.mean() for run in runs])),
     )
 
 

@@ -5,15 +5,12 @@ Every request keeps its rank among the lengths, so that two runs compare the sam
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import metrics
 from sim.lengths_spec import Lengths, Quantiles
 from sim.part import MAX_TOKENS
-from sim.result import Result
 from sim.scenario import Scenario
 from sim.workload import Trace
 from sim.workload.lengths import quantile, tokens_at
@@ -35,28 +32,6 @@ GRID = np.unique(
 )  # dense where the tails are
 
 Asked = tuple[Scenario, Trace | None]
-
-
-class LengthFigures(NamedTuple):
-    """Output lengths in figures, in tokens."""
-
-    mean: float
-    p50: float
-    p95: float
-    p99: float
-    cv: float
-
-    @property
-    def tail_ratio(self) -> float:
-        """P99 over mean."""
-        return self.p99 / self.mean
-
-
-def figures_of(result: Result) -> LengthFigures:
-    """Of the answers that were produced: cut at the cap where there is one."""
-    lengths = result.inputs.output_len
-    p50, p95, p99 = (each.value for each in metrics.percentiles(lengths, (0.5, 0.95, 0.99)))
-    return LengthFigures(metrics.mean(lengths), p50, p95, p99, metrics.cv(lengths))
 
 
 def capped(scenario: Scenario, cap: int) -> Scenario:

@@ -13,10 +13,8 @@ from scipy.stats import t as student
 
 WIDTH = 0.025
 MAX_EVALUATIONS = 20  # of one search
-FIRST_FACTOR = 1.25  # between the first two rates of a search that knows where to look; then it grows
 LARGEST_FACTOR = 4.0
 CONFIDENCE = 0.95
-FEWEST_REPLICATIONS = 5  # for an interval
 
 Passes = Callable[[float], bool]
 
@@ -92,28 +90,8 @@ def largest_rate(
     return LargestRate(low, high, evaluations)
 
 
-def sustained_rate(
-    passes: Callable[[float, int], bool],
-    start_rps: float,
-    replications: int,
-    *,
-    ceiling_rps: Callable[[int], float] = lambda replication: math.inf,
-    on_progress: Callable[[float], None] = lambda share: None,
-) -> SustainedRate:
-    """Search each replication by itself, and say how far apart they lie.
-
-    Parameters
-    ----------
-    passes : callable
-        Whether a rate in requests/s is sustained in a replication, counted from 0. The same replication draws the
-        same random numbers at every rate.
-    start_rps : float
-        First rate tried; every replication after the first starts where the one before it ended.
-    replications : int
-    ceiling_rps : callable
-        For each replication a rate above which nothing passes.
-    on_progress : callable
-        Called after each replication with the share done.
+def summarised(searches: Sequence[LargestRate]) -> SustainedRate:
+    """Mean and interval over the searches of independent replications.
 
     Returns
     -------
@@ -121,23 +99,6 @@ def sustained_rate(
         With several replications the interval is Student's for the mean, at 95 %, widened by the brackets: its lower
         end rests on rates that passed, its upper end on rates that failed.
     """
-    found: list[LargestRate] = []
-    for replication in range(replications):
-        start = found[-1].rate_rps if found and found[-1].rate_rps else start_rps
-        found.append(
-            largest_rate(
-                lambda rate, replication=replication: passes(rate, replication),  # type: ignore[misc]
-                start,
-                ceiling_rps=ceiling_rps(replication),
-                factor=FIRST_FACTOR if not found else 1 + 2 * WIDTH,
-            )
-        )
-        on_progress((replication + 1) / replications)
-    return summarised(found)
-
-
-def summarised(searches: Sequence[LargestRate]) -> SustainedRate:
-    """Mean and interval over the searches of independent replications."""
     passed = [search.rate_rps for search in searches]
     failed = [search.failed_rps for search in searches]
     mean = fmean(passed)

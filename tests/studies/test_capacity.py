@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from sim import Scenario, ScenarioError, simulate, with_values
 from sim.presets import preset
-from sim.studies.capacity import Server, TooShortError, capacity, within_gaps, within_slo
+from sim.studies.capacity import Server, TooShortError, capacity, search, within_gaps, within_slo
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from tests.cases import BASE
 from tests.cases import trace as trace_of
@@ -79,7 +79,7 @@ def test_in_a_replication_requests_are_the_same_at_every_rate() -> None:
 
 def test_a_higher_share_within_the_limits_is_sustained_at_a_lower_rate() -> None:
     chat = with_values(preset("long-prompts"), {"workload.num_requests": 3000})
-    rates = [capacity(chat, share=share, replications=2).sustained.rate_rps for share in (0.8, 0.9, 0.99)]
+    rates = [search(chat, share=share).search.rate_rps for share in (0.8, 0.9, 0.99)]
     assert rates[0] > rates[1] > rates[2]
 
 

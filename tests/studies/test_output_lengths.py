@@ -5,9 +5,9 @@ import pytest
 
 from sim import ScenarioError, simulate, with_values
 from sim.presets import preset
-from sim.studies.alternatives import what_ifs, without_variance
+from sim.studies.alternatives import what_ifs, with_mean_lengths
 from sim.studies.assumed_lengths import assumed_lengths, mean_of, quantile_of
-from sim.studies.output_lengths import capped, figures_of, uncapped, with_longer_tail, with_outputs
+from sim.studies.output_lengths import capped, uncapped, with_longer_tail, with_outputs
 from sim.system_spec import AssumedLengths
 from tests.cases import trace as trace_of
 
@@ -97,16 +97,10 @@ def test_every_answer_from_the_assumed_distribution_keeps_its_rank() -> None:
 
 
 def test_without_variance_the_mean_stays() -> None:
-    still, _ = without_variance(CHAT, None)
+    still, _ = with_mean_lengths(CHAT, None)
     lengths = outputs(still)
     assert len(set(lengths.tolist())) == 1
     assert lengths[0] == pytest.approx(256, abs=2)
-
-
-def test_figures_are_of_the_answers_that_were_produced() -> None:
-    found = figures_of(simulate(capped(CHAT, 512)))
-    assert found.p99 == 512
-    assert found.tail_ratio == found.p99 / found.mean
 
 
 def test_what_ifs_change_answers_and_nothing_else() -> None:

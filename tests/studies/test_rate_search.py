@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.studies.rate_search import MAX_EVALUATIONS, LargestRate, largest_rate, summarised, sustained_rate
+from sim.studies.rate_search import MAX_EVALUATIONS, LargestRate, largest_rate, summarised
 
 TRUE_LIMIT = 3.70
 
@@ -60,14 +60,6 @@ def test_rates_away_from_the_start_are_reached_in_steps_that_grow() -> None:
     assert [round(before / after, 4) for before, after in pairwise(tried[:5])] == [1.25, 1.5625, 2.4414, 4.0]
 
 
-def test_each_replication_is_searched_by_itself_and_the_mean_is_reported() -> None:
-    limits = (3.0, 3.5, 4.0, 3.2, 3.8)
-    found = sustained_rate(lambda rate, replication: rate <= limits[replication], 1.0, 5)
-    assert [0.975 * limit <= search.rate_rps <= limit for search, limit in zip(found.searches, limits, strict=True)]
-    assert found.rate_rps == pytest.approx(np.mean([search.rate_rps for search in found.searches]))
-    assert found.low_rps < found.rate_rps < found.high_rps
-
-
 def test_interval_is_students_for_the_mean_widened_by_the_brackets() -> None:
     searches = [LargestRate(rate, 1.02 * rate, 5) for rate in (9.0, 10.0, 11.0, 10.0, 10.0)]
     # 2.776 is Student's 97.5 % quantile with 4 degrees of freedom; the standard deviation of the five is 0.7071.
@@ -79,7 +71,7 @@ def test_interval_is_students_for_the_mean_widened_by_the_brackets() -> None:
 
 
 def test_with_one_replication_the_interval_is_the_bracket() -> None:
-    found = sustained_rate(lambda rate, replication: rate <= TRUE_LIMIT, 1.0, 1)
+    found = summarised([largest_rate(lambda rate: rate <= TRUE_LIMIT, 1.0)])
     assert found.low_rps == found.rate_rps <= TRUE_LIMIT <= found.high_rps
 
 
@@ -88,6 +80,6 @@ def test_interval_covers_the_mean_of_normal_limits_as_often_as_it_says() -> None
     hits = 0
     for _ in range(400):
         limits = numbers.normal(10.0, 0.5, 5)
-        found = sustained_rate(lambda rate, i, limits=limits: rate <= limits[i], 9.0, 5)  # type: ignore[misc]
+        found = summarised([largest_rate(lambda rate, limit=limit: rate <= limit, 9.0) for limit in limits])  # type: ignore[misc]
         hits += found.low_rps <= 10.0 <= found.high_rps
     assert hits >= 0.93 * 400  # 95 % at least: the brackets only widen it
