@@ -16,6 +16,7 @@ page = st.navigation(
         st.Page("gallery.py", title="Presets", icon=":material/apps:"),
         st.Page("length_tail.py", title="Length tail", icon=":material/ssid_chart:"),
         st.Page("batch_theatre.py", title="Batch theatre", icon=":material/theaters:"),
+        st.Page("capacity.py", title="Capacity", icon=":material/payments:"),
         st.Page("your_data.py", title="Your data", icon=":material/upload_file:"),
         st.Page("trust.py", title="Trust", icon=":material/verified:"),
         st.Page("words.py", title="Words", icon=":material/menu_book:"),

@@ -1,5 +1,6 @@
 """The row of numbers."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import streamlit as st
@@ -13,8 +14,12 @@ Color = Literal["normal", "inverse", "off"]
 
 
 def tiles(current: RunView, pinned: RunView | None) -> None:
+    """The tiles of a run."""
+    draw(tiles_of(current.summary, pinned and pinned.summary))
+
+
+def draw(shown: Sequence[Tile]) -> None:
     """Draw one tile a number; always the same height."""
-    shown = tiles_of(current.summary, pinned and pinned.summary)
     widths = [1.6 if len(tile.label) > LONG else 1.0 for tile in shown]
     for column, tile in zip(st.columns(widths, gap="xxsmall"), shown, strict=True):
         column.metric(

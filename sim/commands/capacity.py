@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sim import Scenario, ScenarioError, Trace, with_values
+from sim import Scenario, Trace, with_values
 from sim.commands.run import check_writable, find_scenario, with_trace
 from sim.commands.summary_text import aligned
 from sim.cost import band
 from sim.progress import compile_kernels, note, progress_bar, say
-from sim.studies.alternatives import beside, light_search, what_ifs
+from sim.studies.alternatives import beside, light_search, tried, what_ifs
 from sim.studies.bill import Bill, bill, price_of
 from sim.studies.capacity import Capacity, capacity
 from sim.studies.deployments import fitting, named
@@ -59,12 +59,13 @@ def report(
     light = light_search(scenario, trace, arguments.attainment)
     rows: list[Row] = []
     for name, (other, its_trace) in zip(names, asked, strict=True):
-        try:
-            found = beside(base, light, light_search(other, its_trace, arguments.attainment), other)
+        alternative = tried(other, its_trace, arguments.attainment)
+        found = beside(base, light, alternative)
+        if found is None:
+            note(f"{name}: {alternative.refusal}")
+            rows.append({"name": name, "refused": alternative.refusal})
+        else:
             rows.append(row_of(name, found, priced(found)))
-        except ScenarioError as error:
-            note(f"{name}: {error}")
-            rows.append({"name": name, "refused": str(error)})
         on_progress(len(rows) / len(asked))
     return {
         "versions": versions(),

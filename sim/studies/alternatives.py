@@ -7,6 +7,7 @@ chance in it.
 
 from typing import NamedTuple
 
+from sim.errors import ScenarioError
 from sim.lengths_spec import Constant
 from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
@@ -24,6 +25,14 @@ class WhatIf(NamedTuple):
     name: str
     scenario: Scenario
     trace: Trace | None
+
+
+class Alternative(NamedTuple):
+    """One alternative and what its light search found; or why it cannot serve this."""
+
+    scenario: Scenario
+    searched: Searched | None
+    refusal: str = ""
 
 
 def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float) -> list[WhatIf]:
@@ -76,12 +85,22 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
     raise AssertionError("the last of the two returns or raises")
 
 
-def beside(base: Capacity, light_base: Searched, other: Searched, scenario: Scenario) -> Capacity:
-    """An alternative's capacity as the base's times the ratio of the two light searches."""
-    ratio = other.search.rate_rps / light_base.search.rate_rps
+def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:
+    """`light_search` of an alternative, whose refusal is an answer like any other."""
+    try:
+        return Alternative(scenario, light_search(scenario, trace, share))
+    except ScenarioError as error:
+        return Alternative(scenario, None, str(error))
+
+
+def beside(base: Capacity, light_base: Searched, other: Alternative) -> Capacity | None:
+    """An alternative's capacity as the base's times the ratio of the two light searches; None where it was refused."""
+    if other.searched is None:
+        return None
+    ratio = other.searched.search.rate_rps / light_base.search.rate_rps
     found = base.sustained
     scaled = found._replace(
         rate_rps=found.rate_rps * ratio, low_rps=found.low_rps * ratio, high_rps=found.high_rps * ratio
     )
-    tokens = base.output_tokens * other.output_tokens / light_base.output_tokens
-    return Capacity(scenario, scaled, other.attainment, tokens, other.truncated)
+    tokens = base.output_tokens * other.searched.output_tokens / light_base.output_tokens
+    return Capacity(other.scenario, scaled, other.searched.attainment, tokens, other.searched.truncated)

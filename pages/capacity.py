@@ -1,0 +1,64 @@
+"""Capacity: how many replicas and GPUs a load needs, at what price, and what would change the bill."""
+
+import streamlit as st
+from ui import capacity_cards, runs
+from ui.capacity_jobs import LIGHT, base_job, deployment_job, what_if_job
+from ui.card import card
+from ui.header import header
+from ui.job import watch
+from ui.tiles import draw
+
+from sim.studies.load_curve import without_load
+from sim.view import capacity as words
+
+asked = st.session_state.asked
+if asked.scenario is None:
+    header("This scenario cannot run.", asked, can_pin=False)
+    st.error(asked.refusal)
+    st.stop()
+
+runs.ready()
+scenario = without_load(asked.scenario)
+head, numbers = st.container(), st.container()
+wanted = capacity_cards.controls(scenario)
+price = wanted.price_per_gpu_hour
+job = base_job(scenario, asked.trace, wanted.share)
+light = job.found.get(LIGHT)
+searched = [each for name, each in sorted(job.found.items(), key=str) if name != LIGHT]
+own = words.own_option(scenario, searched, wanted.needed_rps, wanted.headroom, price)
+
+with head:
+    if job.problem:
+        header("No rate can be found that this server sustains.", asked, can_pin=False)
+        st.error(job.problem)
+        st.stop()
+    header(
+        words.verdict(wanted.needed_rps, own, wanted.headroom, wanted.share) if own else words.SEARCHING,
+        asked,
+        can_pin=False,
+    )
+    st.caption(words.interval_sentence(own) if own else f"Limits: {words.limits_words(scenario)}.")
+    watch(job, "searches", "stop_search")
+with numbers:
+    draw(words.tiles(own, wanted.needed_rps))
+left, right = st.columns(2, gap="small")
+with left:
+    gpus = capacity_cards.gpus_to_compare(scenario)
+with right:
+    cap, factor = capacity_cards.what_if_controls()
+if own is None:
+    st.stop()
+
+others = deployment_job(scenario, asked.trace, wanted.share, gpus)
+changes = what_if_job(scenario, asked.trace, wanted.share, cap, factor)
+is_compared = others.is_done and light is not None  # before the rows are read: none may come between
+terms = (wanted.needed_rps, wanted.headroom, price)
+deployments = [own, *words.options(own, light, dict(others.found), *terms)]
+changed = words.options(own, light, dict(changes.found), *terms)
+with left:
+    capacity_cards.deployments(deployments, own, others, is_complete=is_compared)
+    capacity_cards.deployment_table(deployments)
+with right:
+    with card("what_if", "What if"):
+        capacity_cards.what_if(own, changed, changes)
+    capacity_cards.growth(deployments, own, wanted.needed_rps, wanted.headroom)

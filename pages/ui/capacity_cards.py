@@ -1,0 +1,164 @@
+"""The controls and cards of Capacity."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+from ui.card import card
+from ui.job import Job, watch
+from ui.live_plot import live_plot
+
+from sim.catalog import gpu, gpu_names
+from sim.scenario import Scenario
+from sim.studies.alternatives import Alternative
+from sim.view import capacity as words
+from sim.view import capacity_figures as figures
+from sim.view.capacity import Option
+from sim.view.steps import powers_of_two
+
+DEFAULT_NEED_RPS = 50.0
+USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
+ROW_PX = 27
+HEADROOMS = ("0", "10", "20", "30", "40", "50")
+SHARES = ("90", "95", "99")
+FACTORS = ("1.5", "2", "3", "5")
+
+
+class Wanted(NamedTuple):
+    """What the controls ask for."""
+
+    needed_rps: float
+    headroom: float
+    share: float
+    price_per_gpu_hour: float | None
+
+
+def controls(scenario: Scenario) -> Wanted:
+    """Load, headroom, share within the limits, and price."""
+    with st.container(key="controls"):
+        need, room, share, price = st.columns([1, 1.25, 0.9, 1], gap="medium")
+    needed_rps = need.number_input(
+        "Rate to serve (requests/s)",
+        min_value=0.01,
+        max_value=1e6,
+        value=DEFAULT_NEED_RPS,
+        step=5.0,
+        key="need",
+        bind="query-params",
+        help="Of the whole service. More of it needs more replicas; what one of them sustains does not change.",
+    )
+    headroom = room.select_slider(
+        "Headroom (% of each replica)",
+        HEADROOMS,
+        "20",
+        key="room",
+        bind="query-params",
+        help="Kept free for failures and for traffic above the mean. More of it needs more replicas.",
+    )
+    within = share.segmented_control(
+        "Within the limits (% of requests)",
+        SHARES,
+        default="90",
+        required=True,
+        key="within",
+        bind="query-params",
+        help="Share of requests that must meet all limits. More is sustained at a lower rate only.",
+    )
+    listed = gpu(scenario.deployment.gpu).price_per_hour
+    own = price.number_input(
+        f"Price of one {scenario.deployment.gpu} ($/h)",
+        min_value=0.0,
+        max_value=10_000.0,
+        value=None,
+        step=0.1,
+        placeholder="no price" if listed is None else f"{listed:g} by the catalogue",
+        key="usd",
+        bind="query-params",
+        help="What you pay. Empty: the catalogue's indicative price"
+        + ("." if listed is None else f" ({gpu(scenario.deployment.gpu).price_source})."),
+    )
+    return Wanted(float(needed_rps), int(headroom) / 100, int(within) / 100, own)
+
+
+def what_if_controls() -> tuple[int, float]:
+    """Cap and tail of the what-ifs, read before their job starts; drawn where the card stands."""
+    cap, tail = st.columns(2, gap="medium")
+    tokens = cap.select_slider(
+        "What if: output cap (tokens)",
+        powers_of_two(32, 16_384),
+        "512",
+        key="ifcap",
+        bind="query-params",
+        help="Longer answers are cut, and nobody asks again: see Operate for what that costs.",
+    )
+    factor = tail.select_slider(
+        "What if: tail longer by (x)",
+        FACTORS,
+        "2",
+        key="iftail",
+        bind="query-params",
+        help="Answers above the 90th percentile lie so many times as far beyond it; the cap stays.",
+    )
+    return int(tokens), float(factor)
+
+
+def gpus_to_compare(scenario: Scenario) -> tuple[str, ...]:
+    """The GPUs side by side; the chosen one always is among them."""
+    chosen: list[str] = st.multiselect(
+        "GPUs to compare",
+        gpu_names(),
+        default=list(USUAL_GPUS),
+        key="vs",
+        bind="query-params",
+        label_visibility="collapsed",
+        placeholder="GPUs to compare",
+        help="Every tensor-parallel size that holds the model.",
+    )
+    return tuple(dict.fromkeys([scenario.deployment.gpu, *chosen]))
+
+
+def deployments(options: Sequence[Option], own: Option, job: Job[str, Alternative], *, is_complete: bool) -> None:
+    """The same load on other GPUs."""
+    with card("deployments", "The same load elsewhere", {"usd": "$/h", "gpus": "GPUs"}) as which:
+        figure = figures.deployments(options, own.name, which, job.total + 1, is_complete=is_complete)
+        sentence = words.cheapest_sentence(options, own)
+        live_plot(figure, "plot_deployments", sentence or "Bills side by side.")
+        if sentence and is_complete:
+            st.caption(sentence)
+        watch(job, "deployments", "stop_deployments")
+
+
+def deployment_table(options: Sequence[Option]) -> None:
+    """All of them in numbers."""
+    with card("deployment_table", "Side by side"):
+        st.dataframe(
+            pd.DataFrame(words.table(options)),
+            hide_index=True,
+            row_height=ROW_PX,
+            height=250,
+            key="table_deployments",
+            column_config={"Step times": st.column_config.TextColumn(width="medium")},
+        )
+        if refused := words.refusals(options):
+            with st.expander(f"{len(refused)} cannot serve it"):
+                st.markdown("\n".join(f"- {sentence}" for sentence in refused))
+
+
+def what_if(base: Option, changed: Sequence[Option], job: Job[str, Alternative]) -> None:
+    """What a cap, a longer tail or no variance does to the bill."""
+    live_plot(
+        figures.what_if(base, changed, job.total + 1), "plot_what_if", " ".join(words.what_if_sentences(base, changed))
+    )
+    for sentence in words.what_if_sentences(base, changed):
+        st.caption(sentence)
+    watch(job, "changes", "stop_what_if")
+
+
+def growth(options: Sequence[Option], own: Option, needed_rps: float, headroom: float) -> None:
+    """The bill as the load grows."""
+    with card("growth", "The bill as the load grows"):
+        best = words.cheapest([each for each in options if each.name != own.name])
+        drawn = [own, best] if best else [own]
+        figure = figures.growth(drawn, own.name, needed_rps, headroom)
+        live_plot(figure, "plot_growth", f"Price an hour against requests/s for {' and '.join(o.name for o in drawn)}.")

@@ -1,0 +1,217 @@
+"""Capacity in words and rows: how many replicas a load needs, at what price, and what would change it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sim.cost import band
+from sim.scenario import Scenario
+from sim.studies.alternatives import Alternative, beside
+from sim.studies.bill import Bill, bill
+from sim.studies.capacity import Capacity, Searched, combined
+from sim.studies.deployments import named
+from sim.view.theme import short_number, short_percent
+from sim.view.tiles import UNDEFINED, Tile, relative_change
+
+SEARCHING = "Searching for the largest rate that one replica sustains …"
+
+
+class Option(NamedTuple):
+    """One way to serve the load, with its bill; or why it cannot."""
+
+    name: str
+    found: Capacity | None
+    bill: Bill | None
+    refusal: str = ""
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether its step times are a datasheet estimate or worse."""
+        return self.found is not None and not band(self.found.scenario).is_calibrated
+
+
+def own_option(
+    scenario: Scenario, found: Sequence[Searched], needed_rps: float, headroom: float, price: float | None
+) -> Option | None:
+    """The chosen deployment, from the replications searched so far; None before the first."""
+    if not found:
+        return None
+    capacity = combined(scenario, found)
+    cost = bill(capacity, needed_rps, headroom=headroom, price_per_gpu_hour=price)
+    return Option(named(scenario), capacity, cost)
+
+
+def options(
+    own: Option,
+    light: Searched | None,
+    tried: Mapping[str, Alternative],
+    needed_rps: float,
+    headroom: float,
+    price: float | None,
+) -> list[Option]:
+    """Alternatives with their bills, in the order they were found; a price counts for the chosen GPU alone."""
+    if light is None or own.found is None:
+        return []
+    found: list[Option] = []
+    for name, each in tried.items():
+        capacity = beside(own.found, light, each)
+        if capacity is None:
+            found.append(Option(name, None, None, each.refusal))
+            continue
+        is_own_gpu = each.scenario.deployment.gpu == own.found.scenario.deployment.gpu
+        cost = bill(capacity, needed_rps, headroom=headroom, price_per_gpu_hour=price if is_own_gpu else None)
+        found.append(Option(name, capacity, cost))
+    return found
+
+
+def verdict(needed_rps: float, option: Option, headroom: float, share: float) -> str:
+    """How many GPUs a load needs and at what price, then what that rests on."""
+    assert option.found is not None
+    assert option.bill is not None
+    found, cost = option.found, option.bill
+    replicas = f"{cost.replicas:,} replica{'s' * (cost.replicas != 1)}"
+    gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}"
+    free = f", {short_percent(headroom)} of each kept free" if headroom else ""
+    return (
+        f"{short_number(needed_rps)} requests/s need {replicas} = {gpus}{_price(cost)}: one replica sustains "
+        f"{short_number(found.sustained.rate_rps)} requests/s with {short_percent(share)} of requests within the "
+        f"limits{free}."
+    )
+
+
+def interval_sentence(option: Option) -> str:
+    """How sure the answer is, and how far its step times are to be trusted."""
+    assert option.found is not None
+    assert option.bill is not None
+    rate, cost = option.found.sustained, option.bill
+    how = f"95 % interval of {len(rate.searches)} replications" if len(rate.searches) > 1 else "bracket of the search"
+    fewest, most = cost.fewest_replicas, cost.most_replicas
+    span = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return (
+        f"A replica sustains {short_number(rate.low_rps)} to {short_number(rate.high_rps)} requests/s ({how}), so "
+        f"{span} replica{'s' * (most != 1)}. Trust in step times: {band(option.found.scenario).text}. Replicas share "
+        "the load evenly and at random."
+    )
+
+
+def limits_words(scenario: Scenario) -> str:
+    """The limits that a replica must keep."""
+    names = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
+    limits = [(label, value) for name, label in names.items() if (value := getattr(scenario.slo, name)) is not None]
+    return ", ".join(f"{label} {short_number(value)} ms" for label, value in limits)
+
+
+def tiles(option: Option | None, needed_rps: float) -> list[Tile]:
+    """The row of numbers; dashes while the search goes on."""
+    found, cost = (None, None) if option is None else (option.found, option.bill)
+    rate = None if found is None else found.sustained
+    values: tuple[tuple[str, str, str, str, str], ...] = (
+        (
+            "rate",
+            "One replica sustains",
+            UNDEFINED if rate is None else short_number(rate.rate_rps),
+            "requests/s",
+            "Largest arrival rate at which so many requests as asked meet all limits and the queue does not grow: "
+            "bisection to 2.5 %, the same random numbers at every rate, mean over the replications.",
+        ),
+        (
+            "replicas",
+            "Replicas",
+            UNDEFINED if cost is None else f"{cost.replicas:,}",
+            "",
+            "Rate needed / (rate one replica sustains x (1 - headroom)), rounded up.",
+        ),
+        (
+            "gpus",
+            "GPUs",
+            UNDEFINED if cost is None else f"{cost.gpus:,}",
+            "",
+            "Replicas x tensor-parallel size.",
+        ),
+        ("usd_per_hour", "Price an hour", _usd(cost and cost.usd_per_hour), "", "GPUs x price of a GPU-hour."),
+        (
+            "usd_per_million",
+            "Price of 1M output tokens",
+            _usd(cost and cost.usd_per_million_tokens),
+            "",
+            "Price an hour / output tokens an hour at the rate needed.",
+        ),
+    )
+    note = {"rate": "" if rate is None else f"{short_number(rate.low_rps)} to {short_number(rate.high_rps)}"}
+    note["replicas"] = f"for {short_number(needed_rps)} requests/s"
+    note["usd_per_million"] = "" if found is None else f"{short_number(found.output_tokens)} tokens an answer"
+    return [
+        Tile(key, label, value, unit if value != UNDEFINED else "", note.get(key, ""), "note", words)
+        for key, label, value, unit, words in values
+    ]
+
+
+def table(options: Sequence[Option]) -> dict[str, list[Any]]:
+    """Deployments side by side, as columns; numbers stay numbers, so that the columns sort."""
+    there = [(each.name, each.found, each.bill) for each in options if each.found and each.bill]
+    return {
+        "Replica": [name for name, _, _ in there],
+        "requests/s": [round(found.sustained.rate_rps, 2) for _, found, _ in there],
+        "Replicas": [cost.replicas for _, _, cost in there],
+        "GPUs": [cost.gpus for _, _, cost in there],
+        "$/h": [cost.usd_per_hour and round(cost.usd_per_hour, 2) for _, _, cost in there],
+        "$/M tokens": [cost.usd_per_million_tokens and round(cost.usd_per_million_tokens, 3) for _, _, cost in there],
+        "Step times": [band(found.scenario).text for _, found, _ in there],
+    }
+
+
+def refusals(options: Sequence[Option]) -> list[str]:
+    """Deployments that cannot serve this, and why."""
+    return [f"**{each.name}**: {each.refusal}" for each in options if each.refusal]
+
+
+def cheapest(options: Sequence[Option]) -> Option | None:
+    """The lowest bill; of equal ones the fewest GPUs."""
+    priced = [each for each in options if each.bill is not None and each.bill.usd_per_hour is not None]
+    return min(priced, key=lambda each: (each.bill.usd_per_hour, each.bill.gpus), default=None)  # type: ignore[union-attr]
+
+
+def cheapest_sentence(options: Sequence[Option], own: Option) -> str:
+    """Whether another deployment would be cheaper."""
+    best = cheapest(options)
+    if best is None or best.bill is None or own.bill is None or own.bill.usd_per_hour is None:
+        return ""
+    if best.bill.usd_per_hour == own.bill.usd_per_hour:
+        return "None of these is cheaper than the chosen deployment."
+    rough = "; its step times are a rough estimate" if best.is_rough else ""
+    return f"Cheapest of these: {best.bill.replicas:,} replicas of {best.name}{_price(best.bill)}{rough}."
+
+
+def what_if_sentences(base: Option, changed: Sequence[Option]) -> list[str]:
+    """What each change does to rate and bill."""
+    return [f"**{each.name[:1].upper()}{each.name[1:]}**: {_changed(base, each)}" for each in changed]
+
+
+def _changed(base: Option, other: Option) -> str:
+    if other.found is None or other.bill is None or base.found is None or base.bill is None:
+        return other.refusal or "being computed."
+    rate, before = other.found.sustained.rate_rps, base.found.sustained.rate_rps
+    words = [f"a replica sustains {short_number(rate)} requests/s ({relative_change(rate, before)})"]
+    more = other.bill.gpus - base.bill.gpus
+    gpus = "as many GPUs" if not more else f"{abs(more):,} GPU{'s' * (abs(more) != 1)} {'more' if more > 0 else 'less'}"
+    words.append(gpus + _difference(base.bill, other.bill))
+    if other.found.truncated >= 0.0005:
+        words.append(f"{short_percent(other.found.truncated)} of answers are cut")
+    return ", ".join(words) + "."
+
+
+def _difference(before: Bill, after: Bill) -> str:
+    if before.usd_per_hour is None or after.usd_per_hour is None or before.gpus == after.gpus:
+        return ""
+    change = after.usd_per_hour - before.usd_per_hour
+    return f", {'+' if change > 0 else '-'}{_usd(abs(change))}/h"
+
+
+def _price(cost: Bill) -> str:
+    return "" if cost.usd_per_hour is None else f", {_usd(cost.usd_per_hour)}/h"
+
+
+def _usd(amount: float | None) -> str:
+    """Dollars, with cents or three digits where they are few."""
+    if amount is None:
+        return UNDEFINED
+    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.3f}"

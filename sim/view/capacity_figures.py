@@ -1,0 +1,174 @@
+"""The figures of Capacity: bills side by side, what a change does to the rate, and the bill as the load grows."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from sim.studies.bill import Bill, price_of
+from sim.view import theme
+from sim.view.capacity import Option
+from sim.view.lines import across, note
+from sim.view.theme import axis, layout, short_number
+from sim.view.tiles import relative_change
+
+INCOMPLETE = "incomplete: more deployments are being computed"
+MOST_BARS = 14
+OWN = "as it is"
+WAYS = {  # what a bar is as long as: title, text on the bar
+    "usd": ("price an hour ($/h)", "$/h"),
+    "gpus": ("GPUs", "GPUs"),
+}
+STEPS = 160
+
+
+def deployments(
+    options: Sequence[Option], own_name: str, which: str, num_expected: int, *, is_complete: bool
+) -> go.Figure:
+    """Bars of the same load on several deployments, the best above; the chosen one is dark, rough ones hatched.
+
+    There is room for `num_expected` of them from the start, so that bars keep their thickness.
+    """
+    there = [(each, value) for each in options if (value := _value(each, which)) is not None]
+    ranked = sorted(there, key=lambda row: (row[1], row[0].name != own_name))[:MOST_BARS]
+    if own_name not in [each.name for each, _ in ranked]:
+        ranked[-1:] = [row for row in there if row[0].name == own_name] or ranked[-1:]
+    ranked.reverse()  # Plotly draws from below
+    title, _ = WAYS[which]
+    names = [each.name for each, _ in ranked]
+    return go.Figure(
+        [
+            go.Bar(
+                x=[value for _, value in ranked],
+                y=names,
+                orientation="h",
+                uid="deployments",
+                text=[_label(each, which) for each, _ in ranked],
+                textposition="auto",
+                insidetextanchor="end",
+                textfont={"size": 11},
+                cliponaxis=False,
+                marker={
+                    "color": [theme.BLUE if name == own_name else theme.SKY for name in names],
+                    "pattern": {
+                        "shape": ["/" if each.is_rough else "" for each, _ in ranked],
+                        "size": 5,
+                        "solidity": 0.25,
+                    },
+                },
+                hovertemplate="%{y}: %{text}<extra></extra>",
+            )
+        ],
+        layout(
+            f"deployments {which}",
+            hovermode="closest",
+            showlegend=False,
+            xaxis=axis(title, rangemode="tozero", range=[0, 1.32 * max((value for _, value in ranked), default=1.0)]),
+            yaxis=axis("", tickfont={"size": 11}, categoryorder="array", categoryarray=names)
+            | _room(len(names), min(num_expected, MOST_BARS)),
+            margin={"l": 128, "r": 14, "t": 22, "b": 38},
+            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
+        ),
+    )
+
+
+def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Figure:
+    """Requests/s of one replica as it is and after each change, with the GPUs of the whole load beside."""
+    rows = [(each.name if each is not base else OWN, each.found, each.bill) for each in (base, *changed)]
+    there = [(name, found, bill) for name, found, bill in rows if found is not None and bill is not None][::-1]
+    before = base.found.sustained.rate_rps if base.found else 0.0
+    rates = [found.sustained.rate_rps for _, found, _ in there]
+    return go.Figure(
+        [
+            go.Bar(
+                x=rates,
+                y=[_two_lines(name) for name, _, _ in there],
+                orientation="h",
+                uid="what if",
+                text=[_sustains(rate, before, cost) for rate, (_, _, cost) in zip(rates, there, strict=True)],
+                textposition="outside",
+                cliponaxis=False,
+                marker={"color": [theme.BLUE if name == OWN else theme.SKY for name, _, _ in there]},
+                width=0.6,
+                hovertemplate="%{y}: %{text}<extra></extra>",
+            )
+        ],
+        layout(
+            "what if",
+            hovermode="closest",
+            showlegend=False,
+            xaxis=axis("one replica sustains (requests/s)", range=[0, 1.75 * max(rates, default=1.0)]),
+            yaxis=axis("", tickfont={"size": 11}) | _room(len(there), num_expected),
+            margin={"l": 128, "r": 14, "t": 22, "b": 38},
+            shapes=[across(before, {"color": theme.GREY, "width": 1.2, "dash": "dot"}, layer="below")],
+        ),
+    )
+
+
+def growth(options: Sequence[Option], own_name: str, needed_rps: float, headroom: float) -> go.Figure:
+    """The bill as the load grows, in steps of a replica: the chosen deployment and the cheapest other one."""
+    styles = ({"color": theme.BLUE, "width": 2}, theme.SECOND)
+    loads = [2 * needed_rps * (i + 1) / STEPS for i in range(STEPS)]
+    traces = [
+        go.Scatter(
+            x=loads,
+            y=[_cost(each, load, headroom) for load in loads],
+            name=each.name,
+            uid="own" if each.name == own_name else "other",
+            mode="lines",
+            line=style | {"shape": "hv"},
+            hovertemplate="%{y:$,.2f}/h",
+        )
+        for each, style in zip(options, styles, strict=False)
+        if each.found is not None
+    ]
+    return go.Figure(
+        traces,
+        layout(
+            "growth",
+            xaxis=axis("rate needed (requests/s)", rangemode="tozero"),
+            yaxis=axis("price an hour ($/h)", rangemode="tozero"),
+            shapes=[across(needed_rps, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"})],
+        ),
+    )
+
+
+def _cost(option: Option, load_rps: float, headroom: float) -> float | None:
+    assert option.found is not None
+    price = price_of(option.found.scenario)
+    each_rps = option.found.sustained.rate_rps * (1 - headroom)
+    gpus = math.ceil(load_rps / each_rps * (1 - 1e-12)) * option.found.scenario.deployment.tensor_parallel_size
+    return None if price is None else gpus * price
+
+
+def _sustains(rate_rps: float, before_rps: float, bill: Bill) -> str:
+    """What stands beside a bar of the what-ifs."""
+    change = "" if rate_rps == before_rps else f" ({relative_change(rate_rps, before_rps)})"
+    return f"{short_number(rate_rps)}{change}: {bill.gpus:,} GPU{'s' * (bill.gpus != 1)}"
+
+
+def _room(num_there: int, num_expected: int) -> dict[str, Any]:
+    """Range of a category axis that fills from above."""
+    return {"range": [num_there - 0.5 - max(num_there, num_expected), num_there - 0.5]}
+
+
+def _value(option: Option, which: str) -> float | None:
+    if option.bill is None:
+        return None
+    return option.bill.usd_per_hour if which == "usd" else float(option.bill.gpus)
+
+
+def _label(option: Option, which: str) -> str:
+    assert option.bill is not None
+    bill = option.bill
+    usd = "" if bill.usd_per_hour is None else f"${bill.usd_per_hour:,.2f}/h"
+    gpus = f"{bill.gpus:,} GPU{'s' * (bill.gpus != 1)}"
+    return ", ".join(filter(None, (usd, gpus) if which == "usd" else (gpus, usd)))
+
+
+def _two_lines(name: str) -> str:
+    """A label short enough for the margin."""
+    words = name.split(" ")
+    half = (len(words) + 1) // 2
+    return name if len(name) <= 18 else f"{' '.join(words[:half])}<br>{' '.join(words[half:])}"
