@@ -45,6 +45,8 @@ _CSS = """
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin-bottom: 0;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit; opacity: 1;}
 [data-testid="stCaptionContainer"] p {opacity: .82;}
+[data-tag], [data-tag] button {background: transparent; color: inherit;}
+[data-tag] {border: 1px solid currentColor;}
 [data-testid="stStatusWidget"] {display: none;}
 .live-plot .modebar-container {top: auto !important; bottom: 1.3rem;}
 </style>

@@ -1,0 +1,172 @@
+"""What an output cap costs and what it gives, with clients that take it and clients that ask again.
+
+An open loop decides when requests come before it runs, but a retry comes when the answer before it has ended. So the
+run is made again and again, with every retry at the time that the run before gave it, until the times hardly move.
+Every pass settles more of them for good, as nothing that comes later changes what was before.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.deployment import resolve
+from sim.errors import ScenarioError
+from sim.metrics import percentile, worth_showing
+from sim.result import Result
+from sim.scenario import Scenario, with_values
+from sim.simulate import simulate_requests
+from sim.studies.output_lengths import capped
+from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.workload import Trace, make_requests
+from sim.workload.retries import NOBODY, Retry, Tries, arranged, tries
+
+Floats = NDArray[np.float64]
+
+CAPS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+MAX_REQUESTS = 10_000
+MAX_PASSES = 6
+SETTLED = 0.01  # of the mean time of a try: average move of a retry's arrival that is small enough
+THINK_S = 1.0  # between reading a cut answer and asking again
+
+
+class Asked(NamedTuple):
+    """One run with its retries."""
+
+    result: Result
+    made: Tries
+    order: NDArray[np.int64]  # (m,) row of `made` at each row of the result
+    moved: float  # how far retries moved in the last pass, over the mean time of a try
+
+
+class TypeLoss(NamedTuple):
+    """What a cap takes from one task type."""
+
+    name: str
+    truncated: float  # share of first answers that are cut
+    tokens_lost: float  # share of the wanted tokens that nobody gets
+
+
+class CapPoint(NamedTuple):
+    """One cap; shares are of all questions or of all tokens."""
+
+    cap: int | None  # None: the scenario's own
+    retry: Retry
+    truncated: float  # share of first answers that are cut
+    tokens_lost: float
+    types: tuple[TypeLoss, ...]
+    requests_per_question: float
+    answers_per_s: float  # saturated
+    useful_tokens_per_s: float  # saturated: kept by the client
+    attainment: float  # as asked, over all tries; NaN without limits
+    tpot_p99_s: float  # as asked; NaN where too few
+    whole_p99_s: float  # as asked: from the question to the last token of its answer
+    moved: float
+
+
+def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> CapPoint:
+    """Run one cap, as asked and saturated.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        At most `MAX_REQUESTS` of its requests are run. A type with a lower cap keeps it.
+    cap : int, optional
+        Tokens. None: the scenario's own caps.
+    retry : Retry
+    trace : Trace, optional
+
+    Raises
+    ------
+    ScenarioError
+        The scenario cannot run, or is a closed loop.
+    """
+    if scenario.workload.arrivals.kind == "closed_loop":
+        raise ScenarioError("workload.arrivals.kind is 'closed_loop'; an open loop is needed, such as poisson")
+    asked, full = (run_capped(each, cap, retry, trace) for each in (scenario, saturated(scenario)))
+    made, result = asked.made, asked.result
+    n = len(made.wanted)
+    first, wanted = made.requests.output_len[:n], made.wanted
+    got = np.bincount(made.question, made.useful, n)
+    is_cut = first < wanted
+    emitted_a_question = full.result.run.outcome.emitted.sum() / n
+    tokens_per_s = plateau_tokens_per_s(full.result)
+    p99 = percentile(result.tpot_s, 0.99)
+    return CapPoint(
+        cap,
+        retry,
+        float(is_cut.mean()),
+        float(1 - got.sum() / wanted.sum()),
+        tuple(
+            TypeLoss(name, float(is_cut[rows].mean()), float(1 - got[rows].sum() / wanted[rows].sum()))
+            for i, name in enumerate(made.info.type_names)
+            if (rows := made.info.type_id[:n] == i).any()
+        ),
+        len(made.question) / n,
+        tokens_per_s / emitted_a_question,
+        tokens_per_s * made.useful.sum() / made.requests.output_len.sum(),
+        float("nan") if result.limits.is_empty else result.attainment.share,
+        p99.value if worth_showing(0.99, p99.m) else float("nan"),
+        percentile(whole_s(asked), 0.99).value,
+        asked.moved,
+    )
+
+
+def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Asked:
+    """One run under a cap, with every retry after the try before it."""
+    server = with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)})
+    longest, rows = resolve(server).max_model_len, replayed(server, trace)
+    whole, _ = make_requests(server, rows, max_model_len=longest)
+    under = server if cap is None else capped(server, cap)
+    requests, info = make_requests(under, rows, max_model_len=longest)
+    made = tries(requests, info, whole, retry)
+    is_retry = made.after != NOBODY
+    arrival_s = _first_guess(made)
+    moved = 0.0
+    for _ in range(MAX_PASSES):
+        ordered, details, order = arranged(made, arrival_s, scenario.tail_quantile)
+        result = simulate_requests(under, ordered, details)
+        if not is_retry.any():
+            break
+        finish_s, began_s = np.empty(len(order)), np.empty(len(order))
+        finish_s[order], began_s[order] = result.finish_s, result.run.outcome.arrival_s
+        due_s = finish_s[made.after[is_retry]] + THINK_S + arrival_s[0] - began_s[0]
+        due_s = np.where(np.isnan(due_s), arrival_s[is_retry], due_s)  # the run stopped before
+        moved = float(np.abs(due_s - arrival_s[is_retry]).mean() / np.nanmean(finish_s - began_s))
+        if moved < SETTLED:
+            break
+        arrival_s = arrival_s.copy()
+        arrival_s[is_retry] = due_s
+    return Asked(result, made, order, moved)
+
+
+def whole_s(asked: Asked) -> Floats:
+    """From each question to the last token of its last try, (n,) float64 seconds."""
+    finish_s = np.empty(len(asked.order))
+    finish_s[asked.order] = asked.result.finish_s
+    n = len(asked.made.wanted)
+    last_s = np.full(n, -np.inf)
+    np.maximum.at(last_s, asked.made.question, finish_s)
+    arrival_s = np.empty(len(asked.order))
+    arrival_s[asked.order] = asked.result.run.outcome.arrival_s
+    return last_s - arrival_s[:n]
+
+
+def caps_of(scenario: Scenario, *more: int) -> list[int]:
+    """Caps worth a look: below the longest answers that the scenario allows."""
+    longest = max(task.cap or CAPS[-1] for task in scenario.workload.types)
+    return sorted({cap for cap in (*CAPS, *more) if cap < longest} | set(more))
+
+
+def in_order(points: Sequence[CapPoint], retry: Retry) -> list[CapPoint]:
+    """The points of one kind of client by cap, the scenario's own cap last."""
+    return sorted((each for each in points if each.retry is retry), key=lambda each: each.cap or np.inf)
+
+
+def _first_guess(made: Tries) -> Floats:
+    """Retries come at once: the first pass says how long their tries take."""
+    arrival_s = made.requests.arrival_s.copy()
+    for row in np.flatnonzero(made.after != NOBODY):
+        arrival_s[row] = arrival_s[made.after[row]] + THINK_S
+    return arrival_s
