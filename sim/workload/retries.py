@@ -148,7 +148,7 @@ def arranged(made: Tries, arrival_s: Floats, tail_quantile: float) -> tuple[Requ
 
 
 def _texts(requests: Requests, of: Ints, quoted: Ints) -> tuple[Ints, Ints, Ints]:
-    """Segments of all tries: a retry has its question's, then the question's own text with `quoted` tokens of answer."""
+    """Segments of all tries: a retry has its question's, then its own text with `quoted` tokens of answer."""
     count = np.diff(requests.segment_start)
     shared_len = np.zeros(len(count), np.int64)
     np.add.at(shared_len, np.repeat(np.arange(len(count)), count), requests.segment_len)

@@ -1,0 +1,33 @@
+"""Operate: what can be done without knowing lengths: cap, margins, routing, and a target that says what it assumes."""
+
+import streamlit as st
+from ui import operate_cards, runs
+from ui.card import card
+from ui.header import header
+from ui.operate_jobs import cap_job
+
+from sim.view import operate as words
+
+asked = st.session_state.asked
+if asked.scenario is None:
+    header("This scenario cannot run.", asked, can_pin=False)
+    st.error(asked.refusal)
+    st.stop()
+
+runs.ready()
+scenario, trace = asked.scenario, asked.trace
+head = st.container()
+left, right = st.columns(2, gap="small")
+with left, card("cap", "An output cap"):
+    cap = operate_cards.chosen_cap()
+    job = cap_job(scenario, trace, cap)
+    is_complete, points = job.is_complete, dict(job.found)  # in this order: nothing may come between
+    operate_cards.caps(job, cap, is_complete=is_complete, points=points)
+with head:
+    header(words.verdict(cap, points), asked, can_pin=False)
+with right, card("sla", "Service level: the target and the lengths it assumes"):
+    operate_cards.service_level(scenario, trace)
+with left, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
+    operate_cards.margins(scenario, trace, is_saturated=asked.is_saturated)
+with right, card("types", "Routing by task type"):
+    operate_cards.by_type(scenario)

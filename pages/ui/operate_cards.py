@@ -1,0 +1,155 @@
+"""The cards of Operate: cap, service level, margins, routing by type."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from ui.job import Job, watch
+from ui.live_plot import live_plot
+from ui.operate_jobs import BREAKING, CapKey, Parted, margin_job, routing_job, sla_job
+
+from sim.errors import ScenarioError
+from sim.scenario import Scenario
+from sim.studies.caps import CapPoint
+from sim.studies.margins import MarginPoint, margins_of, present_value
+from sim.studies.sla import Attained, Breaking
+from sim.view import operate as words
+from sim.view import operate_figures as figures
+from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
+from sim.view.steps import powers_of_two
+from sim.workload import Trace
+
+ROW_PX = 27
+TARGETS = ("90", "95", "99")
+FACTORS = ("1.5", "2", "3", "5")
+
+
+def chosen_cap() -> int:
+    """The cap that the page speaks of."""
+    text: str = st.select_slider(
+        "Output cap (max_tokens)",
+        powers_of_two(32, 16_384),
+        "512",
+        key="opcap",
+        bind="query-params",
+        help="Cuts longer answers of every type. Lower: more answers a second, more of them cut; with clients who ask "
+        "again the server may end up with more work than before.",
+    )
+    return int(text)
+
+
+def caps(job: Job[CapKey, CapPoint], cap: int, *, is_complete: bool, points: dict[CapKey, CapPoint]) -> None:
+    """What a cap gives and takes, with three kinds of clients."""
+    if job.problem:
+        st.error(job.problem)
+    shown = list(points.values())
+    live_plot(figures.caps(shown, cap, is_complete=is_complete), "plot_caps", figures.in_words(shown))
+    watch(job, "runs", "stop_caps")
+    for sentence in words.cap_sentences(cap, points):
+        st.caption(sentence)
+    st.dataframe(pd.DataFrame(words.type_table(cap, points)), hide_index=True, row_height=ROW_PX, key="table_cap_types")
+
+
+def service_level(scenario: Scenario, trace: Trace | None) -> None:
+    """The target, the lengths it assumes, how it fares, and what would break it."""
+    left, right = st.columns(2, gap="medium")
+    target = int(
+        left.segmented_control(
+            "Target (% of requests within all limits)",
+            TARGETS,
+            default="90",
+            required=True,
+            key="optarget",
+            bind="query-params",
+            help="The limits are those under Targets in the sidebar. A higher target breaks earlier.",
+        )
+    ) / 100  # fmt: skip
+    factor = float(
+        right.select_slider(
+            "Longer tail (x)",
+            FACTORS,
+            "2",
+            key="optail",
+            bind="query-params",
+            help="Answers above the 90th percentile lie so many times as far beyond it; the scenario's cap stays.",
+        )
+    )
+    job = sla_job(scenario, trace, factor, target)
+    found: dict[str, Any] = dict(job.found)
+    if job.problem:
+        st.error(job.problem)
+    broken = found.pop(BREAKING, None)
+    rows: dict[str, Attained] = {row.name: row for row in found.values() if isinstance(row, Attained)}
+    for sentence in dict.fromkeys(each for each in found.values() if isinstance(each, str)):
+        st.info(sentence)
+    st.markdown(words.assumption_sentence(scenario, rows))
+    if rows:
+        st.dataframe(
+            pd.DataFrame(words.sla_table(list(rows.values()))), hide_index=True, row_height=ROW_PX, key="table_sla"
+        )
+    for sentence in words.sla_warnings(scenario, list(rows.values())):
+        st.warning(sentence, icon=":material/warning:")
+    if isinstance(broken, Breaking):
+        st.markdown(words.breaking_sentence(broken, target))
+    if rows:
+        st.caption("To paste:")
+        whole = broken if isinstance(broken, Breaking) else None
+        st.code(words.paragraph(scenario, target, rows, whole), language=None, wrap_lines=True)
+    watch(job, "lengths", "stop_sla")
+
+
+def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> None:
+    """Seats and watermark, and the token budget beside them."""
+    try:
+        job = margin_job(scenario, trace, is_saturated)
+        controls = margins_of(scenario)
+        present = {key: present_value(scenario, each) for key, each in controls.items()}
+    except ScenarioError as error:
+        st.error(str(error))
+        return
+    is_complete = job.is_complete
+    found = dict(job.found)
+    points: dict[str, list[MarginPoint]] = {
+        key: [point for (name, _), point in sorted(found.items()) if name == key and point is not None]
+        for key in controls
+    }
+    rate = SATURATED_RATE if is_saturated else OUTPUT_RATE
+    figure = figures.margins(controls, points, present, f"{rate.label.lower()}<br>({rate.unit})",
+                             is_complete=is_complete)  # fmt: skip
+    sentences = [words.margin_sentence(each, points[key], present[key]) for key, each in controls.items()]
+    live_plot(figure, "plot_margins", " ".join(sentences).replace("**", "") or "Margins, being computed.")
+    watch(job, "runs", "stop_margins")
+    for sentence in filter(None, sentences):
+        st.caption(sentence)
+    st.caption(
+        "Seats and watermark are two ways to keep memory back for answers whose length nobody knows. More seats and a "
+        "larger budget also take memory from the KV cache, for sampling and activations."
+    )
+
+
+def by_type(scenario: Scenario) -> None:
+    """The same replicas as one pool, or some for each type."""
+    if len(scenario.workload.types) < 2:
+        st.caption(
+            "This scenario has one task type, so there is nothing to part. Choose a preset with a mix, such as "
+            "mixed-pool or long-prompts."
+        )
+        return
+    replicas = int(
+        st.select_slider(
+            "Replicas in all",
+            tuple(str(count) for count in range(len(scenario.workload.types), 13)),
+            str(max(4, len(scenario.workload.types))),
+            key="oppools",
+            bind="query-params",
+            help="The whole load is as many times the scenario's rate. More replicas can be dealt more finely.",
+        )
+    )
+    job: Job[str, Parted] = routing_job(scenario, replicas)
+    if job.problem:
+        st.info(job.problem)
+    elif parted := job.found.get("parted"):
+        st.markdown(words.routing_sentence(*parted))
+        st.dataframe(pd.DataFrame(words.routing_table(*parted)), hide_index=True, row_height=ROW_PX, key="table_pools")
+        st.caption(f"Best of {len(parted[1])} ways to deal {replicas} replicas to the types.")
+    watch(job, "studies", "stop_pools")

@@ -1,0 +1,260 @@
+"""What an operator can do without knowing lengths, in words and rows: caps, margins, routing, targets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sim.scenario import Scenario
+from sim.studies.caps import CapPoint
+from sim.studies.margins import Margin, MarginPoint
+from sim.studies.routing import Split
+from sim.studies.sla import ASSUMED, Attained, Breaking
+from sim.summary import HEAVY_TAIL_RATIO, LONGER
+from sim.view.theme import short_number, short_percent
+from sim.view.tiles import UNDEFINED
+from sim.workload.retries import Retry
+
+COMPUTING = "Computing what a cap costs and what the target assumes …"
+CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
+LIMIT_NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
+UNSETTLED = 0.05  # of the mean time of a try: retries that still move so far are not settled
+
+Caps = Mapping[tuple[int | None, Retry], CapPoint]
+
+
+def verdict(cap: int, points: Caps) -> str:
+    """What a cap costs, in one sentence; what is being done while that is not known."""
+    known = {retry: points.get((cap, retry)) for retry in Retry}
+    base, never, rest = points.get((None, Retry.NEVER)), known[Retry.NEVER], known[Retry.REST]
+    if base is None or never is None:
+        return COMPUTING
+    sentence = (
+        f"A cap of {cap:,} tokens cuts {short_percent(never.truncated)} of answers and loses "
+        f"{short_percent(never.tokens_lost)} of their tokens; a full server then gives {_change(never, base)} answers/s"
+    )
+    if rest is None or not never.truncated:
+        return f"{sentence}."
+    return f"{sentence}, but {_change(rest, base)} if clients ask for the rest."
+
+
+def cap_sentences(cap: int, points: Caps) -> list[str]:
+    """What the cap does with each kind of client, as asked and at full load."""
+    base = points.get((None, Retry.NEVER))
+    found = []
+    for retry, words in CLIENTS.items():
+        point = points.get((cap, retry))
+        if point is None or base is None:
+            continue
+        found.append(
+            f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
+            f"({_change(point, base)}), {short_number(point.requests_per_question)} requests a question, "
+            f"p99 until the last token {short_number(point.whole_p99_s)} s ({short_number(base.whole_p99_s)} s without "
+            f"the cap){_within(point)}.{_unsettled(point)}"
+        )
+    return found
+
+
+def type_table(cap: int, points: Caps) -> dict[str, list[Any]]:
+    """What the cap takes from each task type."""
+    point = points.get((cap, Retry.NEVER))
+    rows = [] if point is None else list(point.types)
+    return {
+        "Type": [row.name for row in rows],
+        "answers cut": [short_percent(row.truncated) for row in rows],
+        "tokens lost": [short_percent(row.tokens_lost) for row in rows],
+    }
+
+
+def margin_sentence(margin: Margin, points: Sequence[MarginPoint], present: float) -> str:
+    """What one control could do for preemptions, and at what price in throughput."""
+    now = next((each for each in points if each.value == present), None)
+    if now is None:
+        return ""
+    best = min(points, key=lambda each: (each.preempted, -each.output_tokens_per_s))
+    words = f"**{margin.label}** ({margin.protects}): at {present:g}, {short_percent(now.preempted)} preempted"
+    if best.value == present or best.preempted >= now.preempted:
+        return f"{words}; no other value does better."
+    change = best.output_tokens_per_s / now.output_tokens_per_s - 1 if now.output_tokens_per_s else 0.0
+    return (
+        f"{words}; at {best.value:g}, {short_percent(best.preempted)} and {change:+.1%} output tokens/s".replace(
+            "%", " %"
+        ).replace("  %", " %")
+        + "."
+    )
+
+
+def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> str:
+    """Whether parting the types helps, with the best of the splits tried."""
+    dealt, best = max(parted, key=lambda each: _rank(each[1]))
+    pool = one.pools[0]
+    names = ", ".join(f"{count} for {each.name}" for count, each in zip(dealt, best.pools, strict=True))
+    spreads = ", ".join(f"{each.output_cv:.2f} ({each.name})" for each in best.pools)
+    if np.isnan(one.attainment):
+        return f"CV of output lengths {pool.output_cv:.2f} in one pool; apart {spreads}."
+    is_better = _rank(best) > _rank(one)
+    which = "Parting the types helps" if is_better else "One pool is better than any split tried"
+    return (
+        f"{which}: {short_percent(best.attainment)} of requests within the limits with {names}, "
+        f"{short_percent(one.attainment)} in one pool. CV of output lengths {pool.output_cv:.2f} in one pool; apart "
+        f"{spreads}."
+    )
+
+
+def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> dict[str, list[Any]]:
+    """One pool, then the pools of the best split."""
+    _, best = max(parted, key=lambda each: _rank(each[1]))
+    rows = [("together", pool) for pool in one.pools] + [("apart", pool) for pool in best.pools]
+    return {
+        "": [way for way, _ in rows],
+        "Pool": [pool.name for _, pool in rows],
+        "Replicas": [pool.replicas for _, pool in rows],
+        "requests/s each": [round(pool.rate_rps, 2) for _, pool in rows],
+        "CV of output": [round(pool.output_cv, 2) for _, pool in rows],
+        "p99 TPOT (ms)": [_ms(pool.tpot_p99_s) for _, pool in rows],
+        "p99 TTFT (s)": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for _, p in rows],
+        "within limits": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for _, p in rows],
+        "preempted": [short_percent(pool.preempted) for _, pool in rows],
+        "queue": ["grows" if pool.is_unstable else "stable" for _, pool in rows],
+    }
+
+
+def sla_table(rows: Sequence[Attained]) -> dict[str, list[Any]]:
+    """The target under each distribution of lengths."""
+    columns: dict[str, list[Any]] = {
+        "Output lengths": [row.name for row in rows],
+        "mean": [round(row.lengths.mean) for row in rows],
+        "p50": [round(row.lengths.quantiles["p50"]) for row in rows],
+        "p95": [round(row.lengths.quantiles["p95"]) for row in rows],
+        "p99": [round(row.lengths.quantiles["p99"]) for row in rows],
+        "p99/mean": [round(row.lengths.tail_ratio, 1) for row in rows],
+        "within limits": [short_percent(row.attainment) for row in rows],
+    }
+    for field in rows[0].within if rows else ():
+        columns[f"within {LIMIT_NAMES[field]}"] = [short_percent(row.within[field]) for row in rows]
+    return columns | {"queue": ["grows" if row.is_unstable else "stable" for row in rows]}
+
+
+def sla_warnings(scenario: Scenario, rows: Sequence[Attained]) -> list[str]:
+    """Why the lengths make the target doubtful: metrics.md, section 7."""
+    now = next((row for row in rows if row.name != ASSUMED), None)
+    if now is None:
+        return []
+    found = []
+    if "heavy_tail" in now.warnings:
+        found.append(
+            f"p99/mean of the answers is {now.lengths.tail_ratio:.1f}, {HEAVY_TAIL_RATIO:g} or more: means say little, "
+            "and a few answers hold much of the memory."
+        )
+    assumed = scenario.slo.assumed
+    if "longer_than_assumed" in now.warnings and assumed is not None and assumed.p99 is not None:
+        found.append(
+            f"p99 of the answers is {now.lengths.quantiles['p99']:,.0f} tokens, more than {LONGER - 1:.0%} above the "
+            f"{assumed.p99:,.0f} that the target assumes.".replace("%", " %")
+        )
+    return found
+
+
+def breaking_sentence(broken: Breaking, target: float) -> str:
+    """Which distribution of answers would break the target."""
+    if broken.factor is None:
+        assert broken.last is not None
+        return (
+            f"No tail breaks it: {short_percent(broken.last.attainment)} are within the limits even with answers above "
+            f"the 90th percentile {broken.holds:g} x as far beyond it (p99 {_p99(broken.last)} tokens under the cap)."
+        )
+    assert broken.at is not None
+    if broken.holds is None:
+        return (
+            f"The tail is not what breaks it: with every answer above the 90th percentile cut to it, "
+            f"{short_percent(broken.at.attainment)} are within the limits."
+        )
+    where = (
+        f"p99 {_p99(broken.at)} tokens, mean {broken.at.lengths.mean:,.0f}, p99/mean {broken.at.lengths.tail_ratio:.1f}"
+    )
+    if broken.holds < 1:
+        assert broken.last is not None
+        return (
+            f"It is broken now; {short_percent(target)} hold up to a tail {broken.holds:.2f} x as long "
+            f"(p99 {_p99(broken.last)} tokens, mean {broken.last.lengths.mean:,.0f})."
+        )
+    return (
+        f"A tail {broken.factor:.2f} x as long breaks it ({where}): {short_percent(broken.at.attainment)} are within."
+    )
+
+
+def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], broken: Breaking | None) -> str:
+    """The target with what it assumes, ready to paste into a document."""
+    slo, assumed = scenario.slo, scenario.slo.assumed
+    limits = " and ".join(
+        f"{label} of at most {short_number(value)} ms"
+        for field, label in LIMIT_NAMES.items()
+        if (value := getattr(slo, field)) is not None
+    )
+    deployment = scenario.deployment
+    parts = [
+        f"Target: {target:.0%} of requests have a {limits}, on {deployment.tensor_parallel_size} x {deployment.gpu} "
+        f"with {deployment.model}."
+    ]
+    if assumed is not None:
+        figures = [
+            f"{name} {value:,.0f}"
+            for name in ("mean", "p50", "p95", "p99", "cap")
+            if (value := getattr(assumed, name)) is not None
+        ]
+        parts.append(f"It assumes output lengths of {', '.join(figures)} tokens.")
+    else:
+        parts.append("It states no assumption on output lengths.")
+    for row in rows.values():
+        unstable = "; the queue grows" if row.is_unstable else ""
+        parts.append(
+            f"{row.name[:1].upper()}{row.name[1:]} (mean {row.lengths.mean:,.0f}, p99 {_p99(row)} tokens, p99/mean "
+            f"{row.lengths.tail_ratio:.1f}): {short_percent(row.attainment)} within{unstable}."
+        )
+    if broken is not None:
+        parts.append(breaking_sentence(broken, target))
+    parts.append("Simulated with Longtail.")
+    return " ".join(parts)
+
+
+def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str:
+    """What the target assumes, and how it fares then and now."""
+    assumed = scenario.slo.assumed
+    if assumed is None:
+        return "The target states no assumption on output lengths."
+    figures = [
+        f"{name} {value:,.0f}"
+        for name in ("mean", "p50", "p95", "p99", "cap")
+        if (value := getattr(assumed, name)) is not None
+    ]
+    said = f"The target assumes answers of {', '.join(figures)} tokens"
+    then = rows.get(ASSUMED)
+    return f"{said}." if then is None else f"{said}; with those {short_percent(then.attainment)} are within the limits."
+
+
+def _change(point: CapPoint, base: CapPoint) -> str:
+    return f"{point.answers_per_s / base.answers_per_s - 1:+.1%}".replace("%", " %")
+
+
+def _within(point: CapPoint) -> str:
+    return "" if np.isnan(point.attainment) else f", {short_percent(point.attainment)} of requests within the limits"
+
+
+def _unsettled(point: CapPoint) -> str:
+    if point.moved < UNSETTLED:
+        return ""
+    return " The queue grows, so when retries come is not settled: read it as overloaded."
+
+
+def _rank(split: Split) -> tuple[float, float]:
+    """Better splits are larger: attainment, then the worst p99 TPOT."""
+    tpot = max(pool.tpot_p99_s if np.isfinite(pool.tpot_p99_s) else np.inf for pool in split.pools)
+    return (-1.0 if np.isnan(split.attainment) else split.attainment), -tpot
+
+
+def _ms(seconds: float) -> str:
+    return UNDEFINED if np.isnan(seconds) else short_number(seconds * 1e3)
+
+
+def _p99(row: Attained) -> str:
+    return f"{row.lengths.quantiles['p99']:,.0f}"
