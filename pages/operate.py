@@ -27,7 +27,7 @@ with head:
     header(words.verdict(cap, points), asked, can_pin=False)
 with right, card("sla", "Service level: the target and the lengths it assumes"):
     operate_cards.service_level(scenario, trace)
-with left, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
+with right, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
     operate_cards.margins(scenario, trace, is_saturated=asked.is_saturated)
-with right, card("types", "Routing by task type"):
+with left, card("types", "Routing by task type"):
     operate_cards.by_type(scenario)

@@ -19,7 +19,7 @@ from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-ROW_PX = 27
+ROW_PX, NAME_PX, FIGURE_PX = 27, 104, 56
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
 
@@ -84,8 +84,18 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
         st.info(sentence)
     st.markdown(words.assumption_sentence(scenario, rows))
     if rows:
+        table = pd.DataFrame(words.sla_table(list(rows.values())))
         st.dataframe(
-            pd.DataFrame(words.sla_table(list(rows.values()))), hide_index=True, row_height=ROW_PX, key="table_sla"
+            table,
+            hide_index=True,
+            row_height=ROW_PX,
+            key="table_sla",
+            column_config={
+                name: st.column_config.Column(width=NAME_PX if i == 0 else FIGURE_PX) for i, name in enumerate(table)
+            },
+        )
+        st.caption(
+            "Lengths in tokens, as produced under the cap; shares of requests within all limits, and each alone."
         )
     for sentence in words.sla_warnings(scenario, list(rows.values())):
         st.warning(sentence, icon=":material/warning:")

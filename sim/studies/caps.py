@@ -1,8 +1,8 @@
 """What an output cap costs and what it gives, with clients that take it and clients that ask again.
 
 An open loop decides when requests come before it runs, but a retry comes when the answer before it has ended. So the
-run is made again and again, with every retry at the time that the run before gave it, until the times hardly move.
-Every pass settles more of them for good, as nothing that comes later changes what was before.
+run is made again and again, each retry where the run before puts it, until the arrivals hardly move. Every pass settles
+more of them for good, as nothing that comes later changes what was before.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate_requests
 from sim.studies.output_lengths import capped
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.summary import flags
 from sim.workload import Trace, make_requests
 from sim.workload.retries import NOBODY, Retry, Tries, arranged, tries
 
@@ -26,8 +27,8 @@ Floats = NDArray[np.float64]
 
 CAPS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 MAX_REQUESTS = 10_000
-MAX_PASSES = 6
-SETTLED = 0.01  # of the mean time of a try: average move of a retry's arrival that is small enough
+MAX_PASSES = 8
+SETTLED = 0.01  # of the mean time of a try: average move of an arrival that is small enough
 THINK_S = 1.0  # between reading a cut answer and asking again
 
 
@@ -37,7 +38,7 @@ class Asked(NamedTuple):
     result: Result
     made: Tries
     order: NDArray[np.int64]  # (m,) row of `made` at each row of the result
-    moved: float  # how far retries moved in the last pass, over the mean time of a try
+    moved: float  # how far tries would move in one more pass, over the mean time of a try
 
 
 class TypeLoss(NamedTuple):
@@ -62,6 +63,7 @@ class CapPoint(NamedTuple):
     attainment: float  # as asked, over all tries; NaN without limits
     tpot_p99_s: float  # as asked; NaN where too few
     whole_p99_s: float  # as asked: from the question to the last token of its answer
+    is_overloaded: bool  # as asked: the queue grows, so latencies depend on the length of the run
     moved: float
 
 
@@ -109,6 +111,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         float("nan") if result.limits.is_empty else result.attainment.share,
         p99.value if worth_showing(0.99, p99.m) else float("nan"),
         percentile(whole_s(asked), 0.99).value,
+        bool(flags(result)["unstable"]),
         asked.moved,
     )
 
@@ -121,24 +124,52 @@ def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace |
     under = server if cap is None else capped(server, cap)
     requests, info = make_requests(under, rows, max_model_len=longest)
     made = tries(requests, info, whole, retry)
-    is_retry = made.after != NOBODY
-    arrival_s = _first_guess(made)
-    moved = 0.0
+    arrival_s, moved = due_s(made, np.zeros(len(made.question)), None), 0.0
     for _ in range(MAX_PASSES):
         ordered, details, order = arranged(made, arrival_s, scenario.tail_quantile)
         result = simulate_requests(under, ordered, details)
-        if not is_retry.any():
-            break
-        finish_s, began_s = np.empty(len(order)), np.empty(len(order))
-        finish_s[order], began_s[order] = result.finish_s, result.run.outcome.arrival_s
-        due_s = finish_s[made.after[is_retry]] + THINK_S + arrival_s[0] - began_s[0]
-        due_s = np.where(np.isnan(due_s), arrival_s[is_retry], due_s)  # the run stopped before
-        moved = float(np.abs(due_s - arrival_s[is_retry]).mean() / np.nanmean(finish_s - began_s))
+        lasted_s = np.empty(len(order))
+        lasted_s[order] = np.nan_to_num(result.e2e_s)  # of what the run left unfinished nobody asks for more
+        before_s, arrival_s = arrival_s, due_s(made, lasted_s, arrival_s if is_queue(result) else None)
+        moved = float(np.abs(arrival_s - before_s).mean() / max(lasted_s.mean(), 1e-9))
         if moved < SETTLED:
             break
-        arrival_s = arrival_s.copy()
-        arrival_s[is_retry] = due_s
     return Asked(result, made, order, moved)
+
+
+def due_s(made: Tries, lasted_s: Floats, began_s: Floats | None) -> Floats:
+    """When each try comes: a retry, once the try before it has ended and its answer has been read.
+
+    Parameters
+    ----------
+    made : Tries
+    lasted_s : (m,) float64
+        Seconds from the arrival of each try to its last token.
+    began_s : (m,) float64, optional
+        When the tries came that lasted so long. With it a try ends when it ended in that run; without it, so long after
+        it is now due. The first is right where a queue decides (a full server goes through it in the same time,
+        whoever comes when), the second where there is none and whole chains of tries move together.
+
+    Returns
+    -------
+    (m,) float64
+    """
+    arrival_s = made.requests.arrival_s.copy()
+    retries = np.flatnonzero(made.after != NOBODY)
+    before = made.after[retries]
+    steps = lasted_s[before] + THINK_S
+    if began_s is not None:
+        arrival_s[retries] = began_s[before] + steps
+    elif len(retries):
+        since_first = np.cumsum(steps)
+        first = np.maximum.accumulate(np.where(before < len(made.wanted), np.arange(len(retries)), 0))
+        arrival_s[retries] = arrival_s[made.question[retries]] + since_first - (since_first - steps)[first]
+    return arrival_s
+
+
+def is_queue(result: Result) -> bool:
+    """Whether requests wait for as long as the run goes on: all came at once, or the queue grows."""
+    return result.scenario.workload.arrivals.kind == "all_at_once" or bool(flags(result)["unstable"])
 
 
 def whole_s(asked: Asked) -> Floats:
@@ -162,11 +193,3 @@ def caps_of(scenario: Scenario, *more: int) -> list[int]:
 def in_order(points: Sequence[CapPoint], retry: Retry) -> list[CapPoint]:
     """The points of one kind of client by cap, the scenario's own cap last."""
     return sorted((each for each in points if each.retry is retry), key=lambda each: each.cap or np.inf)
-
-
-def _first_guess(made: Tries) -> Floats:
-    """Retries come at once: the first pass says how long their tries take."""
-    arrival_s = made.requests.arrival_s.copy()
-    for row in np.flatnonzero(made.after != NOBODY):
-        arrival_s[row] = arrival_s[made.after[row]] + THINK_S
-    return arrival_s

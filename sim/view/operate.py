@@ -76,12 +76,7 @@ def margin_sentence(margin: Margin, points: Sequence[MarginPoint], present: floa
     if best.value == present or best.preempted >= now.preempted:
         return f"{words}; no other value does better."
     change = best.output_tokens_per_s / now.output_tokens_per_s - 1 if now.output_tokens_per_s else 0.0
-    return (
-        f"{words}; at {best.value:g}, {short_percent(best.preempted)} and {change:+.1%} output tokens/s".replace(
-            "%", " %"
-        ).replace("  %", " %")
-        + "."
-    )
+    return f"{words}; at {best.value:g}, {short_percent(best.preempted)}, with {100 * change:+.1f} % output tokens/s."
 
 
 def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> str:
@@ -122,17 +117,17 @@ def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -
 def sla_table(rows: Sequence[Attained]) -> dict[str, list[Any]]:
     """The target under each distribution of lengths."""
     columns: dict[str, list[Any]] = {
-        "Output lengths": [row.name for row in rows],
+        "Lengths": [row.name for row in rows],
         "mean": [round(row.lengths.mean) for row in rows],
         "p50": [round(row.lengths.quantiles["p50"]) for row in rows],
         "p95": [round(row.lengths.quantiles["p95"]) for row in rows],
         "p99": [round(row.lengths.quantiles["p99"]) for row in rows],
         "p99/mean": [round(row.lengths.tail_ratio, 1) for row in rows],
-        "within limits": [short_percent(row.attainment) for row in rows],
+        "within": [short_percent(row.attainment) for row in rows],
     }
     for field in rows[0].within if rows else ():
-        columns[f"within {LIMIT_NAMES[field]}"] = [short_percent(row.within[field]) for row in rows]
-    return columns | {"queue": ["grows" if row.is_unstable else "stable" for row in rows]}
+        columns[LIMIT_NAMES[field]] = [short_percent(row.within[field]) for row in rows]
+    return columns
 
 
 def sla_warnings(scenario: Scenario, rows: Sequence[Attained]) -> list[str]:
@@ -233,7 +228,8 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
 
 
 def _change(point: CapPoint, base: CapPoint) -> str:
-    return f"{point.answers_per_s / base.answers_per_s - 1:+.1%}".replace("%", " %")
+    percent = 100 * (point.answers_per_s / base.answers_per_s - 1)
+    return f"{percent:+.0f} %" if abs(percent) >= 20 else f"{percent:+.1f} %"
 
 
 def _within(point: CapPoint) -> str:
@@ -241,9 +237,9 @@ def _within(point: CapPoint) -> str:
 
 
 def _unsettled(point: CapPoint) -> str:
-    if point.moved < UNSETTLED:
-        return ""
-    return " The queue grows, so when retries come is not settled: read it as overloaded."
+    if point.is_overloaded:
+        return " The queue grows: the server does not keep up with this."
+    return " When retries come is not settled: read it as rough." if point.moved >= UNSETTLED else ""
 
 
 def _rank(split: Split) -> tuple[float, float]:
