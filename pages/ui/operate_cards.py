@@ -19,7 +19,7 @@ from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-ROW_PX, NAME_PX, FIGURE_PX = 27, 104, 56
+ROW_PX, NAME_PX, FIGURE_PX = 27, 104, 58
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
 
@@ -90,9 +90,7 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
             hide_index=True,
             row_height=ROW_PX,
             key="table_sla",
-            column_config={
-                name: st.column_config.Column(width=NAME_PX if i == 0 else FIGURE_PX) for i, name in enumerate(table)
-            },
+            column_config=_widths(table, NAME_PX),
         )
         st.caption(
             "Lengths in tokens, as produced under the cap; shares of requests within all limits, and each alone."
@@ -160,6 +158,17 @@ def by_type(scenario: Scenario) -> None:
         st.info(job.problem)
     elif parted := job.found.get("parted"):
         st.markdown(words.routing_sentence(*parted))
-        st.dataframe(pd.DataFrame(words.routing_table(*parted)), hide_index=True, row_height=ROW_PX, key="table_pools")
-        st.caption(f"Best of {len(parted[1])} ways to deal {replicas} replicas to the types.")
+        table = pd.DataFrame(words.routing_table(*parted))
+        st.dataframe(
+            table, hide_index=True, row_height=ROW_PX, key="table_pools", column_config=_widths(table, NAME_PX + 40)
+        )
+        st.caption(
+            f"Best of {len(parted[1])} ways to deal {replicas} replicas to the types. CV: of the output lengths within "
+            "the pool. TPOT, TTFT: p99. within: share of requests within all limits."
+        )
     watch(job, "studies", "stop_pools")
+
+
+def _widths(table: pd.DataFrame, first_px: int) -> dict[str, Any]:
+    """A wide first column and narrow figures, so that none is cut off."""
+    return {name: st.column_config.Column(width=FIGURE_PX if i else first_px) for i, name in enumerate(table)}

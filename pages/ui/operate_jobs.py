@@ -102,11 +102,11 @@ def _routing(key: str, replicas: int, _scenario: Scenario) -> Job[str, Parted]:
 def _sla(
     key: str, sha256: str, factor: float, target: float, _scenario: Scenario, _trace: Trace | None
 ) -> Job[str, Any]:
-    return start(
-        {
-            sla.ASSUMED: task(_or_refusal, sla.attained_as_assumed, _scenario, _trace),
-            sla.AS_IS: task(_or_refusal, sla.attained, _scenario, sla.AS_IS, _trace),
-            TAIL: task(_or_refusal, _with_longer_tail, _scenario, _trace, factor),
-            BREAKING: task(_or_refusal, _breaking, _scenario, _trace, target),
-        }
-    )
+    tasks: dict[str, Callable[[], Any]] = {
+        sla.AS_IS: task(_or_refusal, sla.attained, _scenario, sla.AS_IS, _trace),
+        TAIL: task(_or_refusal, _with_longer_tail, _scenario, _trace, factor),
+        BREAKING: task(_or_refusal, _breaking, _scenario, _trace, target),
+    }
+    if _scenario.slo.assumed is not None:
+        tasks = {sla.ASSUMED: task(_or_refusal, sla.attained_as_assumed, _scenario, _trace)} | tasks
+    return start(tasks)

@@ -46,10 +46,10 @@ def cap_sentences(cap: int, points: Caps) -> list[str]:
         point = points.get((cap, retry))
         if point is None or base is None:
             continue
+        more = "" if retry is Retry.NEVER else f"{short_number(point.requests_per_question)} requests a question, "
         found.append(
             f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
-            f"({_change(point, base)}), {short_number(point.requests_per_question)} requests a question, "
-            f"p99 until the last token {short_number(point.whole_p99_s)} s ({short_number(base.whole_p99_s)} s without "
+            f"({_change(point, base)}), {more}p99 until the last token {short_number(point.whole_p99_s)} s ({short_number(base.whole_p99_s)} s without "
             f"the cap){_within(point)}.{_unsettled(point)}"
         )
     return found
@@ -101,16 +101,14 @@ def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -
     _, best = max(parted, key=lambda each: _rank(each[1]))
     rows = [("together", pool) for pool in one.pools] + [("apart", pool) for pool in best.pools]
     return {
-        "": [way for way, _ in rows],
-        "Pool": [pool.name for _, pool in rows],
+        "Pool": [f"{pool.name} ({way})" for way, pool in rows],
         "Replicas": [pool.replicas for _, pool in rows],
-        "requests/s each": [round(pool.rate_rps, 2) for _, pool in rows],
-        "CV of output": [round(pool.output_cv, 2) for _, pool in rows],
-        "p99 TPOT (ms)": [_ms(pool.tpot_p99_s) for _, pool in rows],
-        "p99 TTFT (s)": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for _, p in rows],
-        "within limits": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for _, p in rows],
+        "req/s each": [round(pool.rate_rps, 2) for _, pool in rows],
+        "CV": [round(pool.output_cv, 2) for _, pool in rows],
+        "TPOT ms": [_ms(pool.tpot_p99_s) for _, pool in rows],
+        "TTFT s": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for _, p in rows],
+        "within": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for _, p in rows],
         "preempted": [short_percent(pool.preempted) for _, pool in rows],
-        "queue": ["grows" if pool.is_unstable else "stable" for _, pool in rows],
     }
 
 
@@ -120,7 +118,6 @@ def sla_table(rows: Sequence[Attained]) -> dict[str, list[Any]]:
         "Lengths": [row.name for row in rows],
         "mean": [round(row.lengths.mean) for row in rows],
         "p50": [round(row.lengths.quantiles["p50"]) for row in rows],
-        "p95": [round(row.lengths.quantiles["p95"]) for row in rows],
         "p99": [round(row.lengths.quantiles["p99"]) for row in rows],
         "p99/mean": [round(row.lengths.tail_ratio, 1) for row in rows],
         "within": [short_percent(row.attainment) for row in rows],
@@ -216,7 +213,7 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
     """What the target assumes, and how it fares then and now."""
     assumed = scenario.slo.assumed
     if assumed is None:
-        return "The target states no assumption on output lengths."
+        return "The target states no assumption on output lengths: nobody can say when it stops to hold."
     figures = [
         f"{name} {value:,.0f}"
         for name in ("mean", "p50", "p95", "p99", "cap")
