@@ -13,6 +13,7 @@ from sim.metrics import percentile, worth_showing
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.systems import system
 from sim.workload import Trace
 
 MAX_REQUESTS = 10_000
@@ -62,16 +63,14 @@ class MarginPoint(NamedTuple):
 
 def margins_of(scenario: Scenario) -> dict[str, Margin]:
     """The controls that the scenario's scheduler reads."""
-    if scenario.scheduler.system == "static":
-        return {"seats": SEATS}
+    if "watermark" not in system(scenario.scheduler.system).knobs:
+        return {key: each for key, each in MARGINS.items() if each is not WATERMARK}
     return MARGINS
 
 
 def present_value(scenario: Scenario, margin: Margin) -> float:
     """Where a control stands, defaults filled in."""
-    found = resolve(scenario)
-    field = margin.field.rpartition(".")[2]
-    return float(scenario.scheduler.watermark if margin is WATERMARK else getattr(found, field))
+    return float(getattr(resolve(scenario), margin.field.rpartition(".")[2]))
 
 
 def values_of(scenario: Scenario, margin: Margin) -> list[float]:

@@ -47,10 +47,11 @@ def cap_sentences(cap: int, points: Caps) -> list[str]:
         if point is None or base is None:
             continue
         more = "" if retry is Retry.NEVER else f"{short_number(point.requests_per_question)} requests a question, "
+        now, before = short_number(point.whole_p99_s), short_number(base.whole_p99_s)
         found.append(
             f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
-            f"({_change(point, base)}), {more}p99 until the last token {short_number(point.whole_p99_s)} s ({short_number(base.whole_p99_s)} s without "
-            f"the cap){_within(point)}.{_unsettled(point)}"
+            f"({_change(point, base)}), {more}p99 until the last token {now} s ({before} s without the cap)"
+            f"{_within(point)}.{_unsettled(point)}"
         )
     return found
 
