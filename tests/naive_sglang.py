@@ -238,7 +238,7 @@ def simulate(
         if is_quiet and not to_come:
             break
         if row.is_reset:
-            numbers = count(to_come[0].arrival)
+            numbers = count(int(to_come[0].arrival))
     return members, steps
 
 

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from sim.engine.inputs import Requests
+from sim.engine.inputs import Requests, StepTime
 from sim.engine.sglang.inputs import END_OF_TEXT, SglangOrder, SglangRules
 from sim.golden.sglang_run import SglangRequests
+from tests.scenarios import gaps, step_times
 
 Segments = list[tuple[int, int]]  # content id, tokens
 
@@ -100,3 +101,30 @@ def beginnings(
     own = prompts[j] - sum(tokens for _, tokens in segments[j]) + outputs[j]
     end: Segments = [(END_OF_TEXT, 1)] if outputs[j] < caps[j] else []
     return [*segments[j], (j, own - len(end)), *end]
+
+
+class TimedScenario(NamedTuple):
+    """Settings, requests that come at times, and what a step takes."""
+
+    rules: SglangRules
+    asked: SglangRequests
+    step_time: StepTime
+
+
+@st.composite
+def timed_scenarios(draw: Any, max_requests: int = 14) -> TimedScenario:
+    """The same on a clock: open and closed loops, stragglers, some requests that can never run."""
+    rules, asked = draw(sglang_scenarios(max_requests))
+    n = len(asked.requests.prompt_len)
+    users = draw(st.sampled_from([0, 0, 0, 1, 3]))
+    between = [draw(gaps()) for _ in range(n)]
+    output_len = asked.requests.output_len
+    share = draw(st.sampled_from([0.5, 0.8, 0.95]))
+    requests = asked.requests._replace(
+        arrival_s=np.array(between if users else np.cumsum(between), np.float64),
+        is_straggler=(output_len > np.quantile(output_len, share)).astype(np.int64),
+        users=users,
+    )
+    if draw(st.sampled_from([False, False, True])):
+        rules = rules._replace(context_len=draw(st.integers(3, rules.pool_tokens)))
+    return TimedScenario(rules, SglangRequests(requests, asked.ignore_eos), draw(step_times()))

@@ -14,7 +14,7 @@ class Member:
     """One request and everything that changes about it."""
 
     id: int
-    arrival: int  # iteration that sees it
+    arrival: float  # iteration that sees it, or seconds
     prompt: int
     output: int  # true length
     max_new: int  # largest output, after the clip at arrival
@@ -31,6 +31,17 @@ class Member:
     protected: int = 0  # of these, tokens whose KV belongs to the tree
     lock: Node | None = None  # end of the locked path
     middle_chunks: int = 0  # prefills in flight or processed next that end before the prompt does
+    # what the timed loop keeps
+    is_straggler: bool = False
+    is_rejected: bool = False
+    high_water: int = 0  # tokens that a retraction has thrown away
+    first_cached: int | None = None  # tokens hit at the first admission
+    num_preemptions: int = 0
+    recomputed: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.is_finished
 
     @property
     def known(self) -> int:
@@ -57,24 +68,28 @@ class Batch:
         return num_left
 
 
-def sglang_members(rules: SglangRules, asked: SglangRequests) -> list[Member]:
-    """Requests in order of arrival, their texts written out token by token."""
+def sglang_members(rules: SglangRules, asked: SglangRequests, has_end_token: bool = True) -> list[Member]:
+    """Requests in order of arrival, their texts written out token by token.
+
+    `has_end_token`: answers that end by themselves end with one and the same token.
+    """
     members = []
     for plain, arrival, ignore_eos in zip(
         members_of(asked.requests), asked.requests.arrival_s, asked.ignore_eos, strict=True
     ):
         ends_by_text = plain.output < plain.cap
-        written = [plain.id] * (plain.output - 1) + [END_OF_TEXT if ends_by_text else plain.id]
+        written = [plain.id] * (plain.output - 1) + [END_OF_TEXT if ends_by_text and has_end_token else plain.id]
         members.append(
             Member(
                 id=plain.id,
-                arrival=int(arrival),
+                arrival=float(arrival),
                 prompt=plain.prompt,
                 output=plain.output,
                 max_new=largest_output(rules, plain.prompt, plain.cap),
                 ends_by_text=ends_by_text,
                 ignore_eos=bool(ignore_eos),
                 text=plain.text + written,
+                is_straggler=plain.is_straggler,
             )
         )
     return members

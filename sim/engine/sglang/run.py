@@ -99,7 +99,7 @@ def simulate(
     """The final state, what was recorded, and why the run ended."""
     rules = plain_rules(rules)
     n = len(requests.prompt_len)
-    inputs = sglang_inputs(requests, step_time.linear_s, has_end_token=counted)
+    inputs = sglang_inputs(requests, step_time.linear_s, counted=counted)
     state = sglang_state(rules, requests, np.zeros(n, np.bool_) if ignore_eos is None else ignore_eos)
     seats = state.lists.shape[1]
     tape = sglang_tape(FIRST_RECORDED_ROWS if recording else 0, seats)

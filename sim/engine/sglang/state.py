@@ -236,25 +236,28 @@ def largest_outputs(rules: SglangRules, prompt_len: Ints, asked: Ints) -> Ints:
     return np.maximum(np.minimum(asked, room), 0)
 
 
-def sglang_inputs(requests: Requests, linear_s: Floats, has_end_token: bool) -> SglangInputs:
+def sglang_inputs(requests: Requests, linear_s: Floats, counted: bool) -> SglangInputs:
     """Requests as the kernels read them.
 
     Parameters
     ----------
-    has_end_token : bool
-        Answers that end before their cap end with a token that is the same for all requests.
+    counted : bool
+        Arrivals are numbers of iterations, as in a golden, and answers that end before their cap end with a token
+        that is the same for all requests. Else arrivals are seconds, and answers are all their own.
     """
     start = requests.segment_start
     texts = np.empty((len(requests.prompt_len), 3), np.int32)
     texts[:, FIRST_SEGMENT], texts[:, END_SEGMENT] = start[:-1], start[1:]
     last = requests.prompt_len + requests.output_len - 1
-    texts[:, EOS_AT] = np.where((requests.output_len < requests.cap) & has_end_token, last, NO_EOS)
+    texts[:, EOS_AT] = np.where((requests.output_len < requests.cap) & counted, last, NO_EOS)
     segments = np.empty((len(requests.segment_len), 2), np.int64)
     segments[:, CONTENT] = requests.segment_content
     reach = np.cumsum(requests.segment_len)
     before = np.concatenate([[0], reach])[start[:-1]]
     segments[:, REACH] = reach - np.repeat(before, np.diff(start))
     arrival_s = np.array(requests.arrival_s, np.float64)
+    if requests.users == 0 and not counted:
+        arrival_s -= arrival_s[0]
     return SglangInputs(arrival_s, texts, segments, np.require(linear_s, np.float64, ["C", "W"]))
 
 

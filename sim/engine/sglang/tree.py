@@ -128,6 +128,7 @@ def split(node, length, texts, tree, count):
     nodes[node, START] += length
     nodes[node, LENGTH] -= length
     nodes[node, TOUCHED] = count[TREE_CLOCK]
+    count[TREE_CLOCK] += 1  # what follows, the tail's new sibling above all, is touched later
     start = nodes[node, START]
     nodes[node, KEY] = text_key(nodes[node, OWNER], start, start + texts.page_size, texts.texts, texts.segments)
     link(head, nodes, tree.heads)

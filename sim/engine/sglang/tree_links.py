@@ -3,13 +3,14 @@
 from numba import njit
 
 from sim.engine.jit import JIT
+from sim.engine.prefix_cache import LOW_BITS
 from sim.engine.sglang.state import KEY, NEXT, PARENT
 
 
 @njit(**JIT)
 def chain_of(parent, key, heads):
-    """Hash chain of a child."""
-    return (key ^ (key >> 31) ^ (parent * 40_503)) & (len(heads) - 1)
+    """Hash chain of a child: the upper bits of a product, as keys of neighbouring requests differ in few bits."""
+    return ((key & LOW_BITS) * 1_103_515_245 + parent * 1_664_525_007 >> 24) & (len(heads) - 1)
 
 
 @njit(**JIT)
