@@ -1,8 +1,8 @@
 """Shared by all tests."""
 
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,33 @@ from sim.engine import MEMORY_ROWS, TIME_ROWS, Run
 settings.register_profile("longtail", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("longtail")
 
+ENGINES: dict[str, Callable[[Any], int]] = {  # what collects their runs, and the blocks that a run has
+    "sim.engine.run": lambda rules: rules.usable_blocks,
+    "sim.engine.sglang.run": lambda rules: rules.pool_tokens // rules.page_size,
+}
+
 
 @pytest.fixture(autouse=True, scope="session")
 def every_ledger_balances() -> Iterator[None]:
     """Whatever a test is about: the rows of both ledgers of every run add up to its memory and its time."""
-    engine = sys.modules["sim.engine.run"]
-    collect = engine.run_of
+    with pytest.MonkeyPatch.context() as patch:
+        for name, num_blocks in ENGINES.items():
+            engine = import_module(name)
+            patch.setattr(engine, "run_of", balanced(engine.run_of, num_blocks))
+        yield
+
+
+def balanced(collect: Callable[..., Run], num_blocks: Callable[[Any], int]) -> Callable[..., Run]:
+    """What collects a run, with both balances checked."""
 
     def checked(rules: Any, *state: Any) -> Run:
         run = collect(rules, *state)
         total = run.bins.sum(axis=0)
-        for rows, whole in ((MEMORY_ROWS, rules.usable_blocks * run.duration_s), (TIME_ROWS, run.duration_s)):
+        for rows, whole in ((MEMORY_ROWS, num_blocks(rules) * run.duration_s), (TIME_ROWS, run.duration_s)):
             assert abs(total[list(rows)].sum() - whole) <= 1e-9 * whole, [(row.name, total[row]) for row in rows]
         return run
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "run_of", checked)
-        yield
+    return checked
 
 
 @pytest.fixture
