@@ -24,6 +24,8 @@ from sim.engine.state import (
     LAST_TOKEN_S,
     NUM_BINS,
     NUM_COUNT,
+    NUM_FLIGHT,
+    NUM_FLIGHT_S,
     NUM_OUT_N,
     NUM_REAL,
     PAUSED_SINCE_S,
@@ -92,8 +94,8 @@ RANK, SEEN, SEEN_KEY = range(3)
     F_NUM_PREFILL,
     F_CUT,  # whose prompt goes on after the step, or -1
     F_DEPARTED,  # requests that had finished or been retracted when the step was launched
-) = range(15, 19)
-NUM_FLIGHT = 19
+) = range(NUM_FLIGHT, NUM_FLIGHT + 4)
+NUM_SGLANG_FLIGHT = NUM_FLIGHT + 4
 
 # Entries of `count` beyond those of `sim.engine.state`.
 (
@@ -180,10 +182,10 @@ class SglangState(NamedTuple):
     nodes: Ints  # (nodes, NUM_NODE)
     heads: Ints  # (power of two,) first node of a hash chain, or -1
     heap: Floats  # (nodes, 2) touched, node
-    flight: Ints  # (2, NUM_FLIGHT)
-    flight_s: Floats  # (2, 4)
+    flight: Ints  # (2, NUM_SGLANG_FLIGHT)
+    flight_s: Floats  # (2, NUM_FLIGHT_S)
     out_s: Floats  # (n, 8)
-    out_n: np.ndarray  # (n, 8) int32
+    out_n: np.ndarray  # (n, NUM_OUT_N) int32
     gap_hist: Floats
     bins: Floats
     thinking: Floats  # (users, 2)
@@ -278,8 +280,8 @@ def sglang_state(rules: SglangRules, requests: Requests, ignore_eos: np.ndarray)
         nodes=np.zeros((rows, NUM_NODE), np.int64),
         heads=np.full(power_of_two(min(2 * pages, LARGEST_HASH)), -1, np.int64),
         heap=np.zeros((rows, 2)),
-        flight=np.zeros((2, NUM_FLIGHT), np.int64),
-        flight_s=np.zeros((2, 4)),
+        flight=np.zeros((2, NUM_SGLANG_FLIGHT), np.int64),
+        flight_s=np.zeros((2, NUM_FLIGHT_S)),
         out_s=np.zeros((n, 8)),
         out_n=np.zeros((n, NUM_OUT_N), np.int32),
         gap_hist=np.zeros((NUM_GAP_BINS, 2)),
