@@ -3,6 +3,7 @@
 import streamlit as st
 from ui import cards, runs
 from ui.header import header
+from ui.meeting import is_meeting, meeting
 from ui.tiles import tiles
 
 from sim.view.verdict import verdict
@@ -12,6 +13,8 @@ current, refusal = runs.current_view(asked)
 if current is None:
     header("This scenario cannot run.", asked, can_pin=False)
     st.error(refusal)
+elif is_meeting():
+    meeting(asked, current, runs.pinned_views(asked)[0])
 else:
     pins, pin_problems = runs.pinned_views(asked)
     pinned = next((run for pin, run in pins if pin.key == asked.base), None)

@@ -125,6 +125,7 @@ KEY_OF = {path: key for key, path in KEYS.items()}
 
 PRESET, LINK_VERSION, MIX, EDITS = "preset", "v", "mix", "x"  # keys that are not a field's
 PINS = ("p1", "p2", "p3", "p4")  # pinned runs: the query of each, packed
+MEETING = "meet"  # of the page, not of the scenario: 1 for meeting mode
 BASE = "base"  # the key of the pinned run that numbers are compared with; the first if left out
 UNIONS = ("workload.arrivals", "workload.types.0.prompt", "workload.types.0.output")
 LARGEST_PACKED_BYTES = 1_000_000

@@ -7,7 +7,7 @@ from ui.knobs import MOVED, knobs, reset, standing
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
-from sim.keys import BASE, EDITS, MIX, PINS, PRESET, from_query, to_query, unpack
+from sim.keys import BASE, EDITS, MEETING, MIX, PINS, PRESET, from_query, to_query, unpack
 from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
 from sim.view import theme
@@ -16,7 +16,7 @@ from sim.view.pins import labels, names
 
 LOAD = "at"
 AS_ASKED, SATURATED = "as asked", "saturated"
-CARRIED = (EDITS, *PINS, BASE)  # no widgets for the eye: they hold what a link carries besides the knobs
+CARRIED = (EDITS, *PINS, BASE, MEETING)  # no widgets for the eye: they hold what a link carries besides the knobs
 
 
 def frame() -> Asked:

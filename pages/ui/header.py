@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from ui.asked import Asked
 from ui.export import export
+from ui.meeting import meeting_button
 from ui.pin_buttons import pin_buttons
 
 from sim.keys import LINK_VERSION
@@ -19,6 +20,7 @@ def header(sentence: str, asked: Asked, *, can_pin: bool = True) -> None:
         if can_pin:
             pin_buttons(asked)
             export(asked)
+            meeting_button()
         with st.popover("Share", icon=":material/share:", help="A link that restores everything."):
             st.markdown("This link restores knobs and pinned runs, on any server of the same version:")
             st.code(share_link(), language=None, wrap_lines=True)

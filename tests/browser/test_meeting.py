@@ -1,0 +1,62 @@
+"""Meeting mode in a real browser: keys, type, accessibility."""
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from sim.keys import pack
+
+PINS = {f"p{i}": pack({"v": "1", "preset": "chat", "n": "1000", "rate": rate}) for i, rate in ((1, "4"), (2, "16"))}
+LINK = f"/?{urlencode({'meet': '1', 'n': '1000', **PINS})}"
+
+
+def names(page):
+    """Names of the lines of the left picture."""
+    return page.evaluate(
+        "document.querySelector('.st-key-plot_meeting_latency .js-plotly-plot')._fullData"
+        ".filter(t => t.showlegend).map(t => t.name.split(',')[0])"
+    )
+
+
+def stepped(page, key, text):
+    page.keyboard.press(key)
+    page.get_by_text(text, exact=False).wait_for()
+
+
+def test_keys_step_through_the_runs_and_end_it(server, page, settled):
+    page.goto(server + LINK)
+    settled(charts=2)
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    assert names(page) == ["pin 1", "pin 2", "current"]
+    stepped(page, "ArrowRight", "Run 2 of 3")
+    settled(charts=2)
+    page.wait_for_function(
+        "document.querySelector('.st-key-plot_meeting_latency .js-plotly-plot')._fullData"
+        ".some(t => t.name.startsWith('pin 1') && t.line.color === '#0072B2')"
+    )
+    stepped(page, "ArrowLeft", "Run 1 of 3")
+    stepped(page, "ArrowLeft", "Run 3 of 3")
+    page.keyboard.press("Escape")
+    page.get_by_test_id("stMetric").first.wait_for()
+    settled()
+    assert page.get_by_test_id("stSidebar").is_visible()
+    assert "meet" not in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+def test_it_fits_the_screen_and_is_accessible(server, page, settled, axe, scheme, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(server + LINK)
+    settled(charts=2)
+    lowest = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(e => e.getBoundingClientRect().bottom))"
+    )
+    assert lowest <= size[1]
+    assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)") >= 28
+    page.add_script_tag(path=axe)
+    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+    told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
+    assert told == [], json.dumps(told, indent=1)
