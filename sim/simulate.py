@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sim.deployment import Resolved
     from sim.engine.inputs import Requests
     from sim.result import Result
     from sim.scenario import Scenario
@@ -60,6 +61,7 @@ def simulate_requests(
     record_steps: bool = False,
     on_progress: Callable[[float], None] | None = None,
     replication: int = 0,
+    limits: "Resolved | None" = None,
 ) -> "Result":
     """Run a scenario's server on requests that were made, and perhaps changed, before.
 
@@ -69,6 +71,8 @@ def simulate_requests(
         As `make_requests` returns them. The scenario's own workload is not drawn again.
     replication
         Whose random numbers the predictor draws.
+    limits
+        Memory, seats and budget to run under instead of what the scenario's deployment comes to.
     """
     from sim.cost import step_time
     from sim.deployment import resolve
@@ -76,7 +80,7 @@ def simulate_requests(
     from sim.systems.build import plan_of
     from sim.systems.run import run_plan
 
-    resolved = resolve(scenario)
+    resolved = limits or resolve(scenario)
     step = step_time(scenario)
     outcome = run_plan(
         plan_of(scenario, resolved, requests, info, step, replication),

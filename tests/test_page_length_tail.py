@@ -71,9 +71,9 @@ def test_own_lengths_stand_before_the_real_data_sets(page: AppTest) -> None:
 
 def test_every_counterfactual_has_both_operating_points(page: AppTest) -> None:
     table = worlds(page)
-    assert list(table.index) == ["No variance", "Backlog never empties", "Tail cut"]
-    assert (table.loc[["No variance", "Tail cut"]] != "-").all(axis=None)
-    assert any("Exact margin" in caption.value for caption in page.caption)
+    assert list(table.index) == ["No variance", "Backlog never empties", "Tail cut", "Exact margin", "All together"]
+    assert (table.drop("Backlog never empties") != "-").all(axis=None)
+    assert any("at most 4,000 requests" in caption.value for caption in page.caption)
 
 
 def test_more_spread_moves_the_lengths_and_the_verdict_and_not_the_real_data() -> None:

@@ -7,24 +7,28 @@ import plotly.graph_objects as go
 import streamlit as st
 from ui.card import card
 from ui.job import Job, JobFeed, watch
-from ui.length_jobs import Spread
+from ui.length_jobs import Outcome, Spread
 from ui.live_plot import live_plot
 
 from sim.scenario import Scenario
-from sim.studies.counterfactuals import WORLDS, Cell, Measured
+from sim.studies.counterfactuals import WORLDS, Cell
 from sim.studies.length_profile import Outputs, profiles, real_profiles
 from sim.studies.length_spread import SpreadPoint
 from sim.view import alt, figures, gain_figure, ledger_figures, length_figures
-from sim.view.length_tail import gain_rows, gain_table, impossible, likeness, path_sentences, profile_table
+from sim.view.length_tail import (
+    gain_rows,
+    gain_table,
+    how_compared,
+    impossible,
+    likeness,
+    path_sentences,
+    profile_table,
+)
 from sim.view.paths import memory_steps, time_steps
 from sim.view.run_view import RunView
 
 ROW_PX = 27
 WAYS = {"tail": "tail", "share": "distribution"}
-NOT_YET = (
-    "Not computed: **Exact margin** (a request is admitted if with true lengths the future peak of all admitted fits) "
-    "and **All together**, which needs it."
-)
 
 
 def lengths(made: Outputs) -> None:
@@ -99,7 +103,7 @@ def time(current: RunView) -> None:
         live_plot(ledger_figures.time_use(current.over_time), "plot_time", alt.time(current))
 
 
-def counterfactuals(job: Job[Cell, Measured | None], scenario: Scenario, current: RunView) -> None:
+def counterfactuals(job: Job[Cell, Outcome], scenario: Scenario, current: RunView) -> None:
     """What would be gained if one of the reasons were taken away."""
     quantity = current.distributions["TPOT"].quantity
 
@@ -116,7 +120,7 @@ def counterfactuals(job: Job[Cell, Measured | None], scenario: Scenario, current
         watch(job, "counterfactual runs", "stop_worlds")
 
 
-def counterfactual_table(job: Job[Cell, Measured | None], scenario: Scenario, current: RunView) -> None:
+def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: RunView) -> None:
     """All figures of the counterfactuals, and what each of them is."""
     found = dict(job.found)
     with card("world_table", "Every figure: change in % against the run as it is (95 % interval of the replications)"):
@@ -128,7 +132,7 @@ def counterfactual_table(job: Job[Cell, Measured | None], scenario: Scenario, cu
             st.caption(sentence)
         shown = {row.world for row in gain_rows(scenario, found)}
         st.caption(" ".join(f"**{world.value}**: {text}." for world, text in WORLDS.items() if world in shown))
-        st.caption(NOT_YET)
+        st.caption(how_compared(scenario))
 
 
 def _widths(table: pd.DataFrame, *widths_px: int) -> dict[str, Any]:

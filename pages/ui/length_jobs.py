@@ -4,14 +4,15 @@ import streamlit as st
 from ui.job import Job, release, start, task
 
 from sim.scenario import Scenario
-from sim.studies.counterfactuals import Cell, Measured, cells, measure
+from sim.studies.counterfactuals import Cell, Impossible, Measured, cells, measure
 from sim.studies.length_spread import CVS, SpreadPoint, spread_point
 from sim.workload import Trace
 
 Spread = float | None  # None: the scenario's own outputs
+Outcome = Measured | Impossible
 
 
-def counterfactual_job(scenario: Scenario, trace: Trace | None) -> Job[Cell, Measured | None]:
+def counterfactual_job(scenario: Scenario, trace: Trace | None) -> Job[Cell, Outcome]:
     """Runs of the counterfactuals of the scenario on screen, started where they are new."""
     return _counterfactuals(_key(scenario), trace.sha256 if trace else "", scenario, trace)
 
@@ -26,7 +27,7 @@ def _key(scenario: Scenario) -> str:
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _counterfactuals(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[Cell, Measured | None]:
+def _counterfactuals(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[Cell, Outcome]:
     return start({cell: task(measure, _scenario, cell, _trace) for cell in cells(_scenario, _trace)})
 
 

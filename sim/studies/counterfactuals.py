@@ -8,12 +8,14 @@ compared saturated; latencies are compared as asked. Source: metrics.md, section
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from sim.deployment import resolve
+from sim.engine.inputs import Requests
+from sim.errors import ScenarioError
 from sim.metrics import per_second, percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
@@ -23,8 +25,13 @@ from sim.studies.length_changes import without_tail, without_variance
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.workload import Trace, make_requests, with_outputs
 
-MAX_REQUESTS = 10_000  # of one run
+MAX_REQUESTS = 4_000  # of one run
+MAX_SEATS = 65_536
 CONFIDENCE = 0.95
+
+
+NO_ROOM = "the mean lies so near the tail quantile that the other answers have no room for what is cut"
+SHARED = "prompts share blocks of the prefix cache, which the exact test does not count"
 
 
 class World(Enum):
@@ -35,6 +42,8 @@ class World(Enum):
     BACKLOG = "Backlog never empties"
     JOINING = "Joining at every iteration"
     TAIL_CUT = "Tail cut"
+    EXACT_MARGIN = "Exact margin"
+    ALL = "All together"
 
 
 WORLDS = {
@@ -42,7 +51,11 @@ WORLDS = {
     World.BACKLOG: "all requests wait from the start, so that no slot is ever without work",
     World.JOINING: "requests join the running batch at every iteration, under the same batch limit",
     World.TAIL_CUT: "outputs above the tail quantile are cut to it, and the others get the cut tokens in proportion",
+    World.EXACT_MARGIN: "no watermark, margin or batch limit; the next request is admitted if with true lengths the "
+    "future peak of all admitted fits the memory",
+    World.ALL: "tail cut, exact margin, and joining where a batch is closed; gains do not add up",
 }
+EXACT = (World.EXACT_MARGIN, World.ALL)
 
 
 class Point(Enum):
@@ -69,6 +82,15 @@ class Measured(NamedTuple):
     goodput_rps: float
 
 
+class Impossible(NamedTuple):
+    """A world that cannot be."""
+
+    reason: str
+
+
+Found = Mapping[Cell, Measured | Impossible]
+
+
 class Gain(NamedTuple):
     """A change against the world as it is, with the interval of the replications."""
 
@@ -79,58 +101,91 @@ class Gain(NamedTuple):
 
 
 def cells(scenario: Scenario, trace: Trace | None = None) -> list[Cell]:
-    """All runs of the study, replication by replication.
+    """All runs of the study, replication by replication, those that take longest last.
 
     A trace is one row of requests, so it has one replication.
     """
-    worlds = [world for world in World if is_possible(world, scenario)]
     runs = range(1 if trace is not None else scenario.replications)
-    every = [Cell(world, point, i) for i, world, point in product(runs, worlds, Point)]
+    quick = [world for world in World if world not in EXACT and is_offered(world, scenario)]
+    every = [Cell(world, point, i) for worlds in (quick, EXACT) for i, world, point in product(runs, worlds, Point)]
     return [cell for cell in every if (cell.world, cell.point) != (World.BACKLOG, Point.SATURATED)]
 
 
-def is_possible(world: World, scenario: Scenario) -> bool:
+def is_offered(world: World, scenario: Scenario) -> bool:
     """Whether a world differs from the one as it is: only a closed batch can be opened."""
-    return world is not World.JOINING or scenario.scheduler.system == "static"
+    return world is not World.JOINING or scenario.scheduler.choices.batching == "request"
 
 
-def measure(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Measured | None:
+def measure(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Measured | Impossible:
     """Run one cell.
-
-    Returns
-    -------
-    Measured or None
-        None where the world cannot be: the tail has no room among the others.
 
     Raises
     ------
     ScenarioError
-        The scenario cannot run.
+        The scenario itself cannot run.
     """
     result = run_world(scenario, cell, trace)
-    if result is None:
-        return None
+    if isinstance(result, Impossible):
+        return result
     return measured(result, is_saturated=_is_saturated(cell), is_batch_delivery=is_batch_delivery(scenario))
 
 
-def run_world(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Result | None:
-    """The run behind a cell."""
-    server = saturated(scenario) if _is_saturated(cell) else scenario
-    server = with_values(server, {"workload.num_requests": min(server.workload.num_requests, MAX_REQUESTS)})
-    if cell.world is World.JOINING:
-        seats = resolve(scenario).max_num_seqs
-        server = with_values(server, {"scheduler.system": "vllm_v1", "scheduler.max_num_seqs": seats})
-    longest = resolve(server).max_model_len
-    requests, info = make_requests(server, replayed(server, trace), max_model_len=longest, replication=cell.replication)
+def run_world(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Result | Impossible:
+    """The run behind a cell. Every world is scheduled synchronously, as the exact one can be no other way."""
+    server = with_values(
+        saturated(scenario) if _is_saturated(cell) else scenario,
+        {
+            "workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS),
+            "scheduler.async_scheduling": False,
+        },
+    )
+    limits = resolve(server)
+    requests, info = make_requests(
+        server, replayed(server, trace), max_model_len=limits.max_model_len, replication=cell.replication
+    )
     if cell.world is World.NO_VARIANCE:
         equal = without_variance(requests.output_len, requests.cap, info.type_id)
         requests, info = with_outputs(requests, info, equal, scenario.tail_quantile, is_known=True)
-    elif cell.world is World.TAIL_CUT:
+    if cell.world in (World.TAIL_CUT, World.ALL):
         cut = without_tail(requests.output_len, requests.cap, scenario.tail_quantile)
         if cut is None:
-            return None
+            return Impossible(NO_ROOM)
         requests, info = with_outputs(requests, info, cut, scenario.tail_quantile)
-    return simulate_requests(server, requests, info)
+    try:
+        if cell.world in (World.JOINING, World.ALL) and is_offered(World.JOINING, server):
+            server = with_values(server, {"scheduler.batching": "iteration"})
+        if cell.world in EXACT:
+            if _shares_blocks(server, requests):
+                return Impossible(SHARED)
+            if _is_held(server):  # all members stay to the end, so that the peak is the sum of what each comes to
+                server = with_values(server, {"scheduler.reserve": "cap"})
+                requests = requests._replace(cap=requests.output_len)
+            else:
+                server = with_values(server, exact_admission(server))
+            seats = min(len(requests.cap), limits.usable_blocks, MAX_SEATS)
+            limits = limits._replace(max_num_seqs=max(seats, limits.max_num_seqs), watermark=0.0)
+    except ScenarioError as error:
+        return Impossible(str(error))
+    return simulate_requests(server, requests, info, limits=limits, replication=cell.replication)
+
+
+def exact_admission(server: Scenario) -> dict[str, Any]:
+    """Fields of a scheduler that admits by the true future peak; whom it serves first stays."""
+    knobs = server.scheduler
+    order = "priority" if knobs.order is None and knobs.scheduling_policy == "priority" else knobs.order
+    return {"scheduler.reserve": "peak_truth", "scheduler.watermark": 0.0, "scheduler.order": order}
+
+
+def _shares_blocks(server: Scenario, requests: Requests) -> bool:
+    """Whether prompts have texts in common that a prefix cache keeps."""
+    knobs = server.scheduler
+    return knobs.system == "vllm_v1" and knobs.enable_prefix_caching and len(requests.segment_len) > 0
+
+
+def _is_held(server: Scenario) -> bool:
+    """Whether finished members keep their memory until the batch ends."""
+    knobs = server.scheduler
+    return knobs.system == "static" and knobs.hold and knobs.choices.batching == "request"
 
 
 def _is_saturated(cell: Cell) -> bool:
@@ -169,7 +224,7 @@ def _p99(values: np.ndarray) -> float:
     return found.value if worth_showing(0.99, found.m) else np.nan
 
 
-def gain(found: Mapping[Cell, Measured | None], world: World, point: Point, metric: str) -> Gain | None:
+def gain(found: Found, world: World, point: Point, metric: str) -> Gain | None:
     """How far a metric moves when something is taken away, over the replications that are there.
 
     Both worlds of a pair have the same random numbers, so the interval is that of paired differences.
@@ -189,7 +244,7 @@ def gain(found: Mapping[Cell, Measured | None], world: World, point: Point, metr
     ratios = []
     for cell, now in found.items():
         before = found.get(cell._replace(world=World.AS_IS, point=point))
-        if (cell.world, cell.point) == (world, point) and now is not None and before is not None:
+        if (cell.world, cell.point) == (world, point) and isinstance(now, Measured) and isinstance(before, Measured):
             value, base = getattr(now, metric), getattr(before, metric)
             if np.isfinite(value) and base > 0:
                 ratios.append(value / base)

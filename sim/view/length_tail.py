@@ -5,13 +5,22 @@ from typing import Any, NamedTuple
 
 from sim.ledger import PATHS
 from sim.scenario import Scenario
-from sim.studies.counterfactuals import WORLDS, Cell, Gain, Measured, Point, World, gain, is_possible
+from sim.studies.counterfactuals import (
+    MAX_REQUESTS,
+    WORLDS,
+    Found,
+    Gain,
+    Impossible,
+    Point,
+    World,
+    gain,
+    is_offered,
+)
 from sim.studies.length_profile import Profile
 from sim.view.paths import PATH_STYLE
 from sim.view.theme import short_number, short_percent
 
 Summary = Mapping[str, Any]
-Found = Mapping[Cell, Measured | None]
 
 MASTER = World.NO_VARIANCE
 MISSING = "-"
@@ -46,7 +55,7 @@ def gain_rows(scenario: Scenario, found: Found) -> list[GainRow]:
             gain(found, world, Point.AS_ASKED, "tpot_p99_s"),
         )
         for world in WORLDS
-        if is_possible(world, scenario)
+        if is_offered(world, scenario)
     ]
 
 
@@ -63,7 +72,7 @@ def gain_table(scenario: Scenario, found: Found, per_token: str) -> dict[str, li
     dict
         Column title to one text a counterfactual.
     """
-    worlds = [world for world in WORLDS if is_possible(world, scenario)]
+    worlds = [world for world in WORLDS if is_offered(world, scenario)]
     columns = {
         title.format(per_token): [change(gain(found, world, *where)) for world in worlds]
         for title, where in COLUMNS.items()
@@ -81,10 +90,17 @@ def change(found: Gain | None) -> str:
 
 
 def impossible(found: Found) -> list[str]:
-    """Counterfactuals that could not be run, with the reason."""
-    is_missing = any(cell.world is World.TAIL_CUT and value is None for cell, value in found.items())
-    reason = "the mean lies so near the tail quantile that the other answers have no room for what is cut"
-    return [f"{World.TAIL_CUT.value} is not possible here: {reason}."] if is_missing else []
+    """Counterfactuals that could not be run, each with its reason."""
+    reasons = {cell.world: each.reason for cell, each in found.items() if isinstance(each, Impossible)}
+    return [f"{world.value} is not possible here: {reason}." for world, reason in reasons.items()]
+
+
+def how_compared(scenario: Scenario) -> str:
+    """What to know about the runs of the study."""
+    parts = [f"Every run has at most {MAX_REQUESTS:,} requests"]
+    if scenario.scheduler.async_scheduling:
+        parts.append("all are scheduled synchronously")
+    return ", ".join(parts) + "."
 
 
 def verdict(summary: Summary, found: Found, *, is_complete: bool) -> str:

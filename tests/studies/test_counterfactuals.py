@@ -8,14 +8,17 @@ import pytest
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.counterfactuals import (
+    NO_ROOM,
+    SHARED,
     Cell,
+    Impossible,
     Measured,
     Point,
     World,
     cells,
     gain,
     gain_of,
-    is_possible,
+    is_offered,
     measure,
     run_world,
 )
@@ -68,20 +71,77 @@ def test_joining_lets_the_second_start_while_the_first_runs(pair):
     assert as_asked(pair, World.JOINING, one_seat_late).output_tokens_per_s == pytest.approx(40 / 0.3)
 
 
+def test_exact_margin_admits_when_the_true_future_fits():
+    """Six blocks of one token; two prompts of 2 tokens with 3 answers each, every iteration 10 ms.
+
+    As it is both start, request 1 is thrown out in step 2 and comes back in step 3: four steps. By true lengths both
+    would come to 4 blocks. In step 2 request 0 takes its last token: 4 blocks and then none, so that request 1, with
+    2, 3 and 4 blocks, fits from then on: steps 2, 3 and 4, five in all, and nobody is thrown out.
+    """
+    values = {
+        "workload.arrivals": {"kind": "trace", "speed": 1.0}, "workload.types": [{"name": "a"}],
+        "cost.source": "constant", "cost.step_ms": 10.0, "deployment.block_size": 1,
+        "deployment.num_gpu_blocks_override": 7, "deployment.max_model_len": 6, "scheduler.watermark": 0.1,
+    }  # fmt: skip
+    scenario = with_values(preset("chat"), values)
+    trace = read_trace(b"arrival_s,prompt_tokens,output_tokens\n0,2,3\n0,2,3\n", "pair.csv")
+    exact = run_world(scenario, Cell(World.EXACT_MARGIN, Point.AS_ASKED, 0), trace)
+    assert exact.run.duration_s == pytest.approx(0.05)
+    assert exact.run.counters["preemptions"] == 0
+    plain = run_world(with_values(scenario, {"scheduler.watermark": 0.0}), Cell(World.AS_IS, Point.AS_ASKED, 0), trace)
+    assert plain.run.duration_s == pytest.approx(0.04)
+    assert plain.run.counters["preemptions"] == 1
+
+
+def test_exact_margin_lifts_the_batch_limit_and_never_throws_out(tight):
+    few = with_values(tight, {"scheduler.max_num_seqs": 4})
+    exact = run_world(few, Cell(World.EXACT_MARGIN, Point.SATURATED, 0))
+    assert exact.summary()["metrics"]["effective_batch"] > 8
+    assert exact.run.counters["preemptions"] == 0
+    as_it_is = run_world(few, Cell(World.AS_IS, Point.SATURATED, 0))
+    assert as_it_is.summary()["metrics"]["effective_batch"] <= 4
+
+
+def test_exact_margin_changes_nothing_where_nobody_waits():
+    light = with_values(preset("chat"), {"workload.num_requests": 200, "workload.arrivals.rate_rps": 1.0})
+    plain, exact = (run_world(light, Cell(world, Point.AS_ASKED, 0)) for world in (World.AS_IS, World.EXACT_MARGIN))
+    np.testing.assert_array_equal(plain.finish_s, exact.finish_s)
+
+
+def test_exact_margin_of_a_held_batch_reserves_what_each_comes_to(pair):
+    # 40 blocks of 1 token: with caps of 30 two members would need 2 x 31 = 62 blocks, with true lengths 11 + 31 = 42.
+    values = {"deployment.block_size": 1, "deployment.max_model_len": 41, "workload.types.0.cap": 30}
+    tight = with_values(pair, values | {"deployment.num_gpu_blocks_override": 43})
+    assert as_asked(tight, World.AS_IS, TOGETHER).output_tokens_per_s == pytest.approx(40 / 0.4)  # one after the other
+    assert as_asked(tight, World.EXACT_MARGIN, TOGETHER).output_tokens_per_s == pytest.approx(40 / 0.3)
+
+
+def test_exact_margin_is_not_tried_where_it_would_not_be_exact_or_cannot_be():
+    shared = with_values(preset("shared-prefix"), {"workload.num_requests": 50})
+    assert measure(shared, Cell(World.EXACT_MARGIN, Point.AS_ASKED, 0)) == Impossible(SHARED)
+    ranked = with_values(preset("chat"), {"scheduler.system": "sjf", "workload.num_requests": 50})
+    found = measure(ranked, Cell(World.ALL, Point.AS_ASKED, 0))
+    assert isinstance(found, Impossible)
+    assert "displace" in found.reason
+
+
 def test_a_tail_without_room_among_the_others_is_no_world(pair):
     trace = read_trace(("arrival_s,prompt_tokens,output_tokens\n" + "0,1,100\n" * 31 + "0,1,2000\n").encode(), "t.csv")
-    assert measure(pair, Cell(World.TAIL_CUT, Point.AS_ASKED, 0), trace) is None
+    assert measure(pair, Cell(World.TAIL_CUT, Point.AS_ASKED, 0), trace) == Impossible(NO_ROOM)
+    assert measure(pair, Cell(World.ALL, Point.SATURATED, 0), trace) == Impossible(NO_ROOM)
 
 
 @pytest.mark.parametrize("point", list(Point))
 def test_every_world_has_the_same_requests_and_tokens(tight, point):
-    runs = [run_world(tight, Cell(world, point, 1)) for world in World if is_possible(world, tight)]
-    base = runs[0]
-    for run in runs[1:]:
+    by_world = {world: run_world(tight, Cell(world, point, 1)) for world in World if is_offered(world, tight)}
+    base = by_world[World.AS_IS]
+    for run in by_world.values():
         assert run.inputs.output_len.sum() == base.inputs.output_len.sum() == run.delivered_tokens
         np.testing.assert_array_equal(run.inputs.prompt_len, base.inputs.prompt_len)
-    assert runs[1].inputs.output_len.max() - runs[1].inputs.output_len.min() <= 1
-    assert runs[-1].inputs.output_len.max() <= np.quantile(base.inputs.output_len, 0.95)
+    equal = by_world[World.NO_VARIANCE].inputs.output_len
+    assert equal.max() - equal.min() <= 1
+    for cut in (World.TAIL_CUT, World.ALL):
+        assert by_world[cut].inputs.output_len.max() <= np.quantile(base.inputs.output_len, 0.95)
 
 
 def test_only_without_variance_the_scheduler_expects_the_truth(tight):
@@ -99,8 +159,9 @@ def test_another_replication_has_other_requests(tight):
 
 def test_cells_by_replication_and_without_what_cannot_differ(tight):
     found = cells(tight)
-    assert len(found) == len(set(found)) == 2 * (4 * 2 - 1)
+    assert len(found) == len(set(found)) == 2 * (6 * 2 - 1)
     assert {cell.replication for cell in found[:7]} == {0}
+    assert {cell.world for cell in found[14:]} == {World.EXACT_MARGIN, World.ALL}
     assert World.JOINING not in {cell.world for cell in found}
     assert World.JOINING in {cell.world for cell in cells(preset("textbook-straggler"))}
     assert {cell.replication for cell in cells(tight, read_trace(APART.encode(), "pair.csv"))} == {0}
@@ -130,7 +191,7 @@ def test_gains_pair_replications_and_leave_out_what_is_missing():
         Cell(World.AS_IS, Point.SATURATED, 0): row(100.0),
         Cell(World.AS_IS, Point.SATURATED, 1): row(200.0),
         Cell(World.TAIL_CUT, Point.SATURATED, 0): row(110.0),
-        Cell(World.NO_VARIANCE, Point.SATURATED, 0): None,
+        Cell(World.NO_VARIANCE, Point.SATURATED, 0): Impossible("why not"),
     }
     assert gain(found, World.TAIL_CUT, Point.SATURATED, "output_tokens_per_s").mean == pytest.approx(0.1)
     assert gain(found, World.TAIL_CUT, Point.SATURATED, "output_tokens_per_s").replications == 1

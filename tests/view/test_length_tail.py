@@ -8,7 +8,7 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
-from sim.studies.counterfactuals import Cell, Measured, Point, World
+from sim.studies.counterfactuals import Cell, Impossible, Measured, Point, World
 from sim.studies.length_profile import Profile, outputs
 from sim.studies.length_spread import SpreadPoint
 from sim.view import gain_figure, ledger_figures, length_figures
@@ -67,13 +67,21 @@ def test_verdict_claims_nothing_where_the_interval_holds_zero():
 
 def test_table_holds_mean_and_interval_and_a_dash_where_nothing_can_be_said():
     table = gain_table(preset("chat"), study((110.0, 110.0), (0.05, 0.05)), "TPOT")
-    assert table["Counterfactual"] == ["No variance", "Backlog never empties", "Tail cut"]
-    assert table["tokens/s, saturated"] == ["+10.0 (+10.0 to +10.0)", "-", "-"]
+    assert table["Counterfactual"] == [
+        "No variance",
+        "Backlog never empties",
+        "Tail cut",
+        "Exact margin",
+        "All together",
+    ]
+    assert table["tokens/s, saturated"] == ["+10.0 (+10.0 to +10.0)", "-", "-", "-", "-"]
     assert table["p99 TPOT, as asked"][0] == "+0.0 (+0.0 to +0.0)"
 
 
 def test_a_tail_that_cannot_be_cut_is_said():
-    assert impossible({Cell(World.TAIL_CUT, Point.AS_ASKED, 0): None})[0].startswith("Tail cut is not possible here")
+    assert impossible({Cell(World.TAIL_CUT, Point.AS_ASKED, 0): Impossible("no room")}) == [
+        "Tail cut is not possible here: no room."
+    ]
     assert impossible(study((1.0, 1.0), (1.0, 1.0))) == []
 
 
