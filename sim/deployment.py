@@ -9,16 +9,17 @@ from sim.lengths_spec import Constant, Lengths, Uniform
 from sim.scenario import Scenario
 from sim.system_spec import Deployment
 from sim.systems import SYSTEMS
+from sim.systems.sglang_limits import chunk_of, limits_of
 
 
 class Resolved(NamedTuple):
     """A deployment with every default filled in. Memory figures are for each GPU."""
 
-    usable_blocks: int  # KV blocks, vLLM's null block not counted
+    usable_blocks: int  # KV blocks, vLLM's null block not counted; SGLang's pages
     max_model_len: int  # tokens
     max_num_seqs: int
-    max_num_batched_tokens: int
-    block_size: int  # tokens
+    max_num_batched_tokens: int  # SGLang: longest prefill of a step
+    block_size: int  # tokens; SGLang's page_size
     weight_dtype: str
     weight_gib: float
     reserve_gib: float  # runtime, CUDA graphs, activations
@@ -59,19 +60,24 @@ def resolve(scenario: Scenario) -> Resolved:
     reserve = reserve_gib(shape, deployment.tensor_parallel_size, budget, seats)
     kv_gib = card.usable_memory_gib * deployment.gpu_memory_utilization - weights - reserve
     kv_bytes = kv_bytes_per_token(shape, deployment)
-    num_blocks = deployment.num_gpu_blocks_override or int(kv_gib * GIB // (kv_bytes * deployment.block_size))
+    block_size = deployment.block_size
+    num_blocks = deployment.num_gpu_blocks_override or int(kv_gib * GIB // (kv_bytes * block_size))
     if kv_gib <= 0 or num_blocks < 2:
         raise ScenarioError(_does_not_fit(deployment, card, weights, reserve))
-    context = _max_model_len(scenario, shape, budget, (num_blocks - 1) * deployment.block_size)
+    usable_blocks = num_blocks - 1
+    context = _max_model_len(scenario, shape, budget, usable_blocks * block_size)
+    if SYSTEMS[scenario.scheduler.system].engine == "sglang":
+        usable_blocks, context, seats, budget = limits_of(scenario, card, usable_blocks * block_size, context)
+        block_size = scenario.scheduler.sglang.page_size
     _check_prompts(scenario, context)
-    if scenario.scheduler.max_num_batched_tokens is None:
+    if SYSTEMS[scenario.scheduler.system].engine != "sglang" and scenario.scheduler.max_num_batched_tokens is None:
         budget = _whole_prompt_budget(scenario, budget, seats, context)
     return Resolved(
-        num_blocks - 1,
+        usable_blocks,
         context,
         seats,
         budget,
-        deployment.block_size,
+        block_size,
         weight_dtype(shape, deployment),
         weights,
         reserve,
@@ -100,6 +106,9 @@ def _limits(scenario: Scenario, card: Gpu) -> tuple[int, int]:
     scheduler = scenario.scheduler
     default_seats, default_budget = default_limits(card)
     system = SYSTEMS[scheduler.system]
+    if system.engine == "sglang":
+        default_budget = chunk_of(scheduler.sglang, card) or scheduler.sglang.max_prefill_tokens
+        return scheduler.sglang.max_running_requests or scheduler.max_num_seqs or default_seats, default_budget
     default_seats = system.seats or default_seats
     if isinstance(system.budget, int):
         default_budget = system.budget

@@ -145,7 +145,9 @@ class Result:
         from sim.cost import step_time
 
         scheduler, longest = self.scenario.scheduler, self.resolved.max_model_len
-        is_chunked = scheduler.system == "vllm_v1" and scheduler.enable_chunked_prefill
+        is_chunked = scheduler.system == "sglang" or (
+            scheduler.system == "vllm_v1" and scheduler.enable_chunked_prefill
+        )
         chunk = self.resolved.max_num_batched_tokens if is_chunked else longest
         cached = self.run.outcome.cached_tokens
         alone_s = e2e_alone_s(step_time(self.scenario), self.inputs.prompt_len, self.inputs.output_len, cached, chunk)

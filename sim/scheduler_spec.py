@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sim.length_knobs_spec import LengthKnobs
 from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
+from sim.sglang_spec import Sglang
 from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS, Choices, overrides, system
 from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
 from sim.vllm_releases import PriorityPolicy, vllm_release
@@ -97,6 +98,8 @@ class Scheduler(Recombination, LengthKnobs):
     batch_wait_s: Number = Field(
         default=0.0, ge=0, le=3600, description="static: how long to wait for a batch to fill."
     )
+
+    sglang: Sglang = Field(default_factory=Sglang, description="What only SGLang reads.")
 
     @field_validator("system")
     @classmethod

@@ -20,9 +20,11 @@ from sim.engine.general.choices import (
 )
 from sim.engine.inputs import Predictions, Refinement, Requests, Rules, StepTime
 from sim.engine.rules import rules_of
+from sim.engine.sglang.inputs import SglangRules
 from sim.systems import SYSTEMS, Choices, System
 from sim.systems.hints import first_levels, planned_batches, tail_means
 from sim.systems.predictors import predictor_in_force
+from sim.systems.sglang_rules import sglang_rules
 from sim.systems.system import PREEMPTIVE_ORDERS
 from sim.workload.predictions import make_predictions, reservation_tokens
 from sim.workload.refinement import first_posterior, make_refinement
@@ -81,7 +83,7 @@ REFRESHES = {
 class Plan(NamedTuple):
     """What one run of an engine needs besides requests and step time."""
 
-    rules: Rules | GeneralRules
+    rules: Rules | GeneralRules | SglangRules
     hints: Hints | None = None
     refinement: Refinement | None = None
     posterior: Floats | None = None
@@ -126,6 +128,8 @@ def plan_of(
     """
     scheduler = scenario.scheduler
     own = SYSTEMS[scheduler.system]
+    if own.engine == "sglang":
+        return Plan(sglang_rules(scenario, resolved))
     if own.engine == "calendar" and not scheduler.is_recombined and scenario.workload.client_timeout_s is None:
         return Plan(rules_of(scenario, resolved))
     scenario = scenario.model_copy(update={"predictor": predictor_in_force(scenario)})

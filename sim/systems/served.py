@@ -145,4 +145,17 @@ ROUTED = System(
     watermark=0.01,
 )
 
-SYSTEMS = (STATIC, ORCA, VLLM_V0, VLLM_V1, SARATHI, HYBRID_ONLY, CHUNK_ONLY, VTC, ROUTED)
+SGLANG = System(
+    name="sglang",
+    title="SGLang",
+    idea="prefix-aware",
+    source="SGLang release 0.5.23",
+    knows="prompt and cap",
+    reserves="the prompt, if it and the cap fit beside a share of what the running may still produce",
+    gives_way="who has produced least, recomputed",
+    choices=Choices("iteration", "first", "prompt", "arrival", "recompute", "fewest_generated"),
+    knobs=("sglang",),
+    engine="sglang",
+)
+
+SYSTEMS = (STATIC, ORCA, VLLM_V0, VLLM_V1, SARATHI, HYBRID_ONLY, CHUNK_ONLY, VTC, ROUTED, SGLANG)

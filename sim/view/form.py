@@ -29,6 +29,7 @@ FIELDS = {  # of each kind that may stand at a path
     for part in get_args(get_args(union)[0])
 }
 READ_BY_ALL = ("system", "max_num_seqs", "max_num_batched_tokens")  # of the scheduler's fields
+NOT_SGLANG = ("scheduler.max_num_batched_tokens", "deployment.block_size")  # it has its own
 NAMES_A_LENGTH = ("point", "interval", "distribution", "refined")
 DELAYED = ("oracle", "bucket", "rank", *NAMES_A_LENGTH)
 READ_BY = {  # kinds of predictors that read a field; all others: every kind that takes time
@@ -88,6 +89,9 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
     if parent == "predictor":
         return _is_predictor_knob_shown(field, base, texts)
+    if parent == "scheduler.sglang" or knob.path in NOT_SGLANG:
+        is_sglang = SYSTEMS[_text_at("scheduler.system", base, texts)].engine == "sglang"
+        return is_sglang == (parent == "scheduler.sglang")
     if parent == "scheduler" and field not in READ_BY_ALL:
         return field in SYSTEMS[_text_at("scheduler.system", base, texts)].knobs
     if field == "step_ms":

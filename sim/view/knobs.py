@@ -11,6 +11,7 @@ from sim.keys import value_text
 from sim.part import Part
 from sim.predictor_spec import NO_PRESET, Predictor
 from sim.scheduler_spec import Scheduler
+from sim.sglang_spec import Sglang
 from sim.system_spec import Deployment
 from sim.systems import system_names
 from sim.view.steps import even, powers_of_two, preferred
@@ -185,6 +186,31 @@ SCHEDULER = (
          "steps", ("0", *preferred(0.01, 60))),
 )  # fmt: skip
 
+SGLANG = (
+    Knob("scheduler.sglang.schedule_policy", "Order (schedule_policy)",
+         "fcfs: first come, first served. lpm: the longest cached prefix first, as long as at most 128 wait. lof: the "
+         "largest cap first.", "choice", allowed(Sglang, "schedule_policy")),
+    Knob("scheduler.sglang.schedule_conservativeness", "Conservativeness",
+         "Scales the share of their remaining caps that is set aside for running requests. More: fewer retractions, "
+         "but less memory in use and a longer queue.", "steps", (*even(0, 1, 0.1), *even(1.2, 2, 0.2), "3", "5")),
+    Knob("scheduler.sglang.chunked_prefill_size", "Prefill chunk (tokens; -1: no cut)",
+         "Longest prefill of one step. Decoding stands still meanwhile: smaller chunks cut the ITL tail and lengthen "
+         "TTFT. none: SGLang's default for the GPU.", "steps", (NONE, "-1", *powers_of_two(256, 131_072))),
+    Knob("scheduler.sglang.enable_mixed_chunk", "Mixed chunks",
+         "On: running requests decode in the steps that compute prompts, too. The ITL tail shrinks, TTFT grows.",
+         "switch"),
+    Knob("scheduler.sglang.disable_overlap_schedule", "No overlap",
+         "On: a step is scheduled when the one before has ended. An arrival is seen sooner, an end at once.", "switch"),
+    Knob("scheduler.sglang.disable_radix_cache", "No radix cache",
+         "On: no KV of finished texts is kept. Where prompts begin alike TTFT rises.", "switch"),
+    Knob("scheduler.sglang.page_size", "Page size (tokens)",
+         "Tokens of a KV page. Larger pages waste more at their ends (fragmentation row) and find fewer cached "
+         "prefixes.", "steps", powers_of_two(1, 256)),
+    Knob("scheduler.sglang.clip_max_new_tokens", "Clip of the cap (tokens)",
+         "Admission counts at most so many tokens for an answer. Less: more requests at once, more retractions.",
+         "steps", powers_of_two(64, 32_768)),
+)  # fmt: skip
+
 PREDICTOR = (
     Knob("predictor.preset", "Published predictor",
          "Errors measured on a real predictor, in place of kind and spread. none: your own.",
@@ -265,7 +291,7 @@ TARGETS = (
 SECTIONS = (
     Section("Traffic", TRAFFIC, True),
     Section("Outputs", ANSWERS, True),
-    Section("Scheduler", SCHEDULER, True),
+    Section("Scheduler", (*SCHEDULER, *SGLANG), True),
     Section("Predictor", PREDICTOR, True),
     Section("Server", SERVER, True),
     Section("Prompts", PROMPTS, False),
