@@ -76,6 +76,7 @@ def test_heap_gives_the_order_of_heapq():
 
 def test_goldens_replay_alike_without_a_compiler():
     tables = sorted(str(path) for path in (ROOT / "tests" / "golden").glob("*.json.gz"))
+    tables += sorted(str(path) for path in (ROOT / "tests" / "golden" / "sglang").glob("*.json.gz"))
     code = "import sys; from sim.golden import replay; sys.exit(not all(replay(p).identical for p in sys.argv[1:]))"
     command = [sys.executable, "-W", "error", "-c", code, *tables]
     plain_python = subprocess.run(command, cwd=ROOT, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=False)
