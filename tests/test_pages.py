@@ -75,6 +75,7 @@ TTFT, TPOT = "metrics.ttft_p90_s", "metrics.tpot_p50_s"
 RATE, CACHED = "metrics.output_tokens_per_s", "tokens.found_in_cache"
 BLOCKS, GOOD = "usable_blocks", "slo.good"
 STATIC = {"sched": "static", "seqs": "16"}
+SGLANG = {"sched": "sglang"}
 TIGHT = {"preset": "memory-pressure", "blocks": "1500", "rate": "8"}
 FIRST_IS_URGENT = pack({"workload.types.0.priority": -1, "workload.types.1.priority": 1})
 
@@ -127,6 +128,14 @@ TURNS = (
     Turn("deliver", "stream", TTFT, OUTPUT, STATIC),
     Turn("reserve", "max_model_len", "memory_ledger.rows.reserved_unused", OUTPUT, STATIC),
     Turn("bwait", "10", TTFT, OUTPUT, STATIC),
+    Turn("sgorder", "lpm", TTFT, OUTPUT, {"preset": "shared-prefix", "rate": "60", "seqs": "8"} | SGLANG),
+    Turn("sgcons", "0.3", TTFT, OUTPUT, TIGHT | SGLANG),
+    Turn("sgchunk", "512", TTFT, OUTPUT, {"rate": "30"} | SGLANG),
+    Turn("sgmix", "true", TTFT, OUTPUT, SGLANG),
+    Turn("sgnooverlap", "true", TTFT, OUTPUT, SGLANG),
+    Turn("sgnoradix", "true", CACHED, OUTPUT, {"preset": "shared-prefix"} | SGLANG),
+    Turn("sgpage", "64", "metrics.kv_fragmentation", OUTPUT, SGLANG),
+    Turn("sgclip", "64", TTFT, OUTPUT, TIGHT | SGLANG),
     Turn("model", "Qwen3-14B", TPOT, OUTPUT),
     Turn("gpu", "A100-80G-SXM", TPOT, OUTPUT),
     Turn("tp", "2", TPOT, OUTPUT),
