@@ -20,7 +20,7 @@ page = st.navigation(
         st.Page("capacity.py", title="Capacity", icon=":material/payments:"),
         st.Page("your_data.py", title="Your data", icon=":material/upload_file:"),
         st.Page("trust.py", title="Trust", icon=":material/verified:"),
-        st.Page("words.py", title="Words", icon=":material/menu_book:"),
+        st.Page("glossary.py", title="Glossary", icon=":material/menu_book:"),
     ],
     position="top",
 )

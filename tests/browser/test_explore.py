@@ -53,9 +53,9 @@ def test_deep_link_restores_everything_as_the_first_request(new_server, page, se
 
 
 def test_deep_link_to_another_page_is_framed_as_the_first_request(new_server, page, settled):
-    page.goto(f"{new_server}/words?rate=5")
+    page.goto(f"{new_server}/glossary?rate=5")
     settled(charts=0)
-    assert page.get_by_role("heading", name="What the words mean").count() == 1
+    assert page.get_by_role("heading", name="Time per token").count() == 1
     assert knob_text(page, "rate") == "5"
     assert page.get_by_test_id("stException").count() == 0
 
@@ -66,7 +66,7 @@ def test_no_request_leaves_the_host(server, page, settled):
     page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
     page.goto(f"{server}/?{QUICK}")
     settled()
-    page.goto(f"{server}/words")
+    page.goto(f"{server}/glossary")
     settled(charts=0)
     assert outside == []
 
@@ -136,10 +136,10 @@ def test_four_pins_have_four_dashes_and_names_and_a_reload_keeps_them(server, pa
 def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):
     page.goto(f"{server}/?rate=5&{QUICK}")
     settled()
-    page.get_by_role("link", name="Words").first.click()
-    page.wait_for_url("**/words*")
+    page.get_by_role("link", name="Glossary").first.click()
+    page.wait_for_url("**/glossary*")
     settled(charts=0)
-    assert page.get_by_role("heading", name="What the words mean").count() == 1
+    assert page.get_by_role("heading", name="Time per token").count() == 1
     page.go_back()
     settled()
     assert "rate=5" in page.url
@@ -181,7 +181,7 @@ def test_load_curve_fills_in_and_says_so_while_incomplete(server, page, settled)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/?preset=memory-pressure&n=1000", "/words"])
+@pytest.mark.parametrize("path", ["/?preset=memory-pressure&n=1000", "/glossary"])
 def test_axe_finds_no_violation(server, page, settled, axe, scheme, path):
     page.emulate_media(color_scheme=scheme)
     page.goto(server + path)
@@ -228,7 +228,7 @@ def test_the_frontier_follows_the_memory_and_not_the_rate(server, page, settled)
 
 def test_a_clean_up_that_comes_late_leaves_the_chart_to_the_draw_that_took_it_over(server, page, settled):
     """Streamlit runs the clean-up of an earlier draw at once when a later draw has begun meanwhile."""
-    page.goto(f"{server}/words")
+    page.goto(f"{server}/glossary")
     settled(charts=0)
     drawn = page.evaluate(
         """async () => {
