@@ -83,6 +83,7 @@ class Run:
     stop: Stop
     steps: StepTable | None = None
     async_columns: AsyncColumns | None = None
+    service: Floats | None = None  # (task types,) where classes are served in turn: the counter of each
 
 
 def run(

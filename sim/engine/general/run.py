@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from sim.engine.general import state as more_st
-from sim.engine.general.choices import GeneralRules, Hints, whole
+from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
 from sim.engine.general.loop import advance
 from sim.engine.general.settle import settle
 from sim.engine.general.state import first_state
@@ -56,4 +56,5 @@ def run_general(
         "aborted": int(count[more_st.SUM_ABORTED]),
         "promotions": int(count[more_st.SUM_GUARDED]),
     }
-    return replace(run, counters=run.counters | counters)
+    service = more.counter[:, 0].copy() if rules.queue == Queue.CLASS else None
+    return replace(run, counters=run.counters | counters, service=service)
