@@ -3,8 +3,8 @@
 from numba import njit
 
 from sim.engine.general.choices import Prefill, Queue, Reservation
-from sim.engine.general.queue import leave_queue, next_in_queue, note_served
-from sim.engine.general.reserve import future_fits, known_tokens, reserved_blocks
+from sim.engine.general.queue import leave_queue, look_at_head, note_served
+from sim.engine.general.reserve import future_fits
 from sim.engine.general.state import (
     HOST_FREE,
     HOST_TOKENS,
@@ -24,6 +24,10 @@ from sim.engine.state import (
     FIRST_SCHEDULED_S,
     FREE,
     FRESH,
+    HEAD,
+    HEAD_KNOWN,
+    HEAD_KNOWN_GOOD,
+    HEAD_WHOLE,
     HELD_DONE,
     IS_STRAGGLER,
     KNOWN,
@@ -42,12 +46,13 @@ from sim.engine.state import (
 def admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real):
     """Admit from the queue while budget, seats and memory allow."""
     while left > 0 and count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_WAITING] > 0:
-        keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
-        i = next_in_queue(count[FREE] - keep, rules, hints, records, heap, more, count, real)
+        if not count[HEAD_KNOWN_GOOD]:
+            look_at_head(rules, inputs, hints, records, heap, more, count, real)
+        i = count[HEAD]
         if i < 0:
             return
-        tokens = tokens_to_admit(i, left, rules, inputs, records, more, count)
-        if tokens == 0 or not has_memory(i, tokens, keep, rules, inputs, hints, records, members, more, count):
+        tokens = tokens_to_admit(left, count[HEAD_KNOWN] - more.kept[i, HOST_TOKENS], rules, count)
+        if tokens == 0 or not has_memory(tokens, rules, inputs, hints, records, members, more, count):
             return
         leave_queue(i, rules, hints, more, count)
         admit(i, tokens, rules, inputs, hints, members, records, more, count, real)
@@ -55,9 +60,19 @@ def admit_waiting(left, rules, inputs, hints, members, records, heap, more, coun
 
 
 @njit(**JIT)
-def tokens_to_admit(i, left, rules, inputs, records, more, count):
-    """Tokens that the request computes on admission; 0 when the budget does not allow any."""
-    tokens = known_tokens(i, inputs.asked, records.out_n) - more.kept[i, HOST_TOKENS]
+def may_be_admitted(rules, count):
+    """Whether it is worth trying: false when the queue's head is known to want more than is free."""
+    if count[NUM_WAITING] == 0 or count[NUM_RUNNING] >= rules.max_num_seqs:
+        return False
+    if not count[HEAD_KNOWN_GOOD] or rules.reservation == Reservation.CHUNK:
+        return True
+    keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
+    return count[HEAD] >= 0 and count[HEAD_WHOLE] + keep <= count[FREE]
+
+
+@njit(**JIT)
+def tokens_to_admit(left, tokens, rules, count):
+    """How many of a request's tokens its first iteration computes; 0 when the budget does not allow any."""
     if rules.prefill >= Prefill.CHUNKED:
         if rules.long_prefill_token_threshold > 0 and count[NUM_RUNNING] + count[NUM_WAITING] > 1:
             tokens = min(tokens, rules.long_prefill_token_threshold)
@@ -67,35 +82,37 @@ def tokens_to_admit(i, left, rules, inputs, records, more, count):
 
 
 @njit(**JIT)
-def has_memory(i, tokens, keep, rules, inputs, hints, records, members, more, count):
-    """Whether the reservation's test lets the request in."""
-    if more.kept[i, HOST_TOKENS] == 0 and rules.host_keep > 0 and count[HOST_FREE] < rules.host_keep:
+def has_memory(tokens, rules, inputs, hints, records, members, more, count):
+    """Whether the reservation's test lets in the request that was looked up as the queue's head."""
+    i = count[HEAD]
+    keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
+    moved = more.kept[i, HOST_TOKENS]
+    if moved == 0 and rules.host_keep > 0 and count[HOST_FREE] < rules.host_keep:
         return count[NUM_RUNNING] == 0
-    reached = more.kept[i, HOST_TOKENS] + tokens
-    if rules.reservation == Reservation.CHUNK:
-        if rules.reserve_full_isl:
-            reached = known_tokens(i, inputs.asked, records.out_n)
-        return blocks_for(reached, rules.block_size) + keep <= count[FREE]
-    if rules.reservation == Reservation.PEAK:
-        if blocks_for(known_tokens(i, inputs.asked, records.out_n), rules.block_size) + keep > count[FREE]:
-            return False
-        is_alone = count[NUM_RUNNING] == 0
-        return is_alone or future_fits(i, rules, inputs, hints, records, members, more, count)
-    return reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count) + keep <= count[FREE]
+    if rules.reservation == Reservation.CHUNK and not rules.reserve_full_isl:
+        return blocks_for(moved + tokens, rules.block_size) + keep <= count[FREE]
+    if count[HEAD_WHOLE] + keep > count[FREE]:
+        return False
+    if rules.reservation != Reservation.PEAK or count[NUM_RUNNING] == 0:
+        return True
+    return future_fits(i, rules, inputs, hints, records, members, more, count)
 
 
 @njit(**JIT)
 def admit(i, tokens, rules, inputs, hints, members, records, more, count, real):
-    """The request takes a slot and its blocks, and computes `tokens` tokens; KV in host memory moves back."""
+    """The request takes a slot and its blocks, and computes `tokens` tokens; KV in host memory moves back.
+
+    HEAD_KNOWN and HEAD_WHOLE must be the request's.
+    """
     live = members.live
     straggler = inputs.asked[i, IS_STRAGGLER]
     s = join(i, straggler, live, members.slots, count)
     moved = more.kept[i, HOST_TOKENS]
     reserved = 0
     if rules.reservation == Reservation.PROMPT or rules.reservation == Reservation.OUTPUT:
-        reserved = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
+        reserved = count[HEAD_WHOLE]
     live[s, IS_RUNNING] = 1
-    live[s, KNOWN] = known_tokens(i, inputs.asked, records.out_n)
+    live[s, KNOWN] = count[HEAD_KNOWN]
     live[s, COMPUTED] = moved
     live[s, CHUNK] = tokens
     live[s, HELD_DONE] = 0

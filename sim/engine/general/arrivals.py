@@ -34,6 +34,7 @@ from sim.engine.general.state import (
     WAITING,
     WHERE,
 )
+from sim.engine.general.told import GROUP, KEY_HINT, RESERVE_OUT, TAIL_HINT
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.state import (
@@ -80,25 +81,25 @@ def join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, co
         more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
         join_queue(i, False, rules, inputs, hints, records, heap, more, count)
         if rules.queue == Queue.CLASS:
-            more.counter[hints.group[i], PRESENT] += 1
+            more.counter[hints.numbers[i, GROUP], PRESENT] += 1
 
 
 @njit(**JIT)
 def key_on_arrival(i, rules, inputs, hints, more, count):
     """What orders the request at first."""
     if rules.refresh == Refresh.LEVELS:
-        more.kept[i, LEVEL] = hints.group[i]
+        more.kept[i, LEVEL] = hints.numbers[i, GROUP]
         count[NEXT_TURN] += 1
-        return hints.group[i] * TURNS + count[NEXT_TURN]
+        return hints.numbers[i, GROUP] * TURNS + count[NEXT_TURN]
     if rules.refresh == Refresh.DECLARED:
         count[NEXT_TURN] += 1
         return count[NEXT_TURN] - TURNS
     if i >= count[READY_POINT]:
         return float(inputs.asked[i, CAP])
-    key = hints.key[i]
+    key = hints.keys[i, KEY_HINT]
     if rules.queue_weight > 0.0:
         queue = rules.queue_weight * count[NUM_WAITING] / max(count[NUM_RUNNING], 1)
-        key += min(max(queue, rules.queue_weight_low), rules.queue_weight_high) * hints.key_tail[i]
+        key += min(max(queue, rules.queue_weight_low), rules.queue_weight_high) * hints.keys[i, TAIL_HINT]
     return key
 
 
@@ -110,7 +111,7 @@ def can_never_run(i, rules, inputs, hints, records, more, count):
     if rules.reservation == Reservation.PROMPT:
         return blocks_for(inputs.asked[i, PROMPT_LEN], rules.block_size) > rules.usable_blocks - rules.keep_blocks
     if rules.reservation == Reservation.OUTPUT and rules.doubles == 0 and rules.residuals == 0:
-        tokens = inputs.asked[i, PROMPT_LEN] + hints.reserve_out[i] + rules.reserve_offset
+        tokens = inputs.asked[i, PROMPT_LEN] + hints.numbers[i, RESERVE_OUT] + rules.reserve_offset
         return blocks_for(tokens, rules.block_size) > rules.usable_blocks
     return False
 
@@ -127,7 +128,7 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
                 count[NUM_WAITING] -= 1
                 join_queue(i, False, rules, inputs, hints, records, heap, more, count)
         elif more.kept[i, WHERE] != GONE and rules.refresh == Refresh.NEVER:
-            more.kept_s[i, KEY] = hints.key[i]
+            more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
         count[IS_DIRTY] = 1
         i += 1
 
@@ -174,7 +175,7 @@ def abort(i, where, rules, inputs, hints, members, records, gap_stack, more, cou
     if rules.is_preemptive and where != WAITING:
         drop_ranked(i, more, count)
     if rules.queue == Queue.CLASS:
-        more.counter[hints.group[i], PRESENT] -= 1
+        more.counter[hints.numbers[i, GROUP], PRESENT] -= 1
     more.kept[i, WHERE] = GONE
     records.out_n[i, STATUS] = Status.ABORTED
     count[NUM_DONE] += 1

@@ -8,9 +8,9 @@ import math
 from numba import njit
 
 from sim.engine.general.admit import admit, has_memory
-from sim.engine.general.queue import join_queue, leave_queue, next_in_queue
-from sim.engine.general.reserve import known_tokens
-from sim.engine.general.state import FAILED, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM
+from sim.engine.general.queue import join_queue, leave_queue, look_at_head, next_in_queue
+from sim.engine.general.state import FAILED, HOST_TOKENS, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM
+from sim.engine.general.told import GROUP, GROUP_SIZE
 from sim.engine.jit import JIT
 from sim.engine.state import (
     ARRIVAL_S,
@@ -18,6 +18,8 @@ from sim.engine.state import (
     CLOCK,
     EMITTED,
     FREE,
+    HEAD,
+    HEAD_KNOWN,
     ISSUED,
     NUM_RUNNING,
     NUM_WAITING,
@@ -34,23 +36,23 @@ def form_batch(rules, inputs, hints, members, records, heap, more, count, real):
     is_rerun = 0
     limit = rules.max_num_seqs
     while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < limit:
-        i = next_in_queue(count[FREE], rules, hints, records, heap, more, count, real)
+        look_at_head(rules, inputs, hints, records, heap, more, count, real)
+        i = count[HEAD]
         if i < 0:
             return
         if rules.is_grouped:
             if count[NUM_RUNNING] == 0:
-                group = hints.group[i]
+                group = hints.numbers[i, GROUP]
                 is_rerun = more.kept[i, QUANTUM]
-                size = rules.rerun_size if is_rerun else hints.group_size[i]
+                size = rules.rerun_size if is_rerun else hints.numbers[i, GROUP_SIZE]
                 limit = min(limit, size)
-            elif more.kept[i, QUANTUM] != is_rerun or (hints.group[i] != group and not is_rerun):
+            elif more.kept[i, QUANTUM] != is_rerun or (hints.numbers[i, GROUP] != group and not is_rerun):
                 return
-        keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
-        known = known_tokens(i, inputs.asked, records.out_n)
-        if not has_memory(i, known, keep, rules, inputs, hints, records, members, more, count):
+        tokens = count[HEAD_KNOWN] - more.kept[i, HOST_TOKENS]
+        if not has_memory(tokens, rules, inputs, hints, records, members, more, count):
             return
         leave_queue(i, rules, hints, more, count)
-        admit(i, known, rules, inputs, hints, members, records, more, count, real)
+        admit(i, tokens, rules, inputs, hints, members, records, more, count, real)
 
 
 @njit(**JIT)

@@ -141,6 +141,7 @@ class GeneralRules(NamedTuple):
     timeout_s: float = 0.0  # the client gives up so long after arrival; 0: never
     seed: int = 0
     is_async: int = 0
+    head_lasts: int = 0  # filled in: who is next depends on nothing but the queue
 
 
 class Hints(NamedTuple):
@@ -157,9 +158,12 @@ class Hints(NamedTuple):
 
 
 def whole(rules: GeneralRules) -> GeneralRules:
-    """Rules of one type each, so that the loop compiles once."""
+    """Rules of one type each, with what follows from them."""
     types = GeneralRules.__annotations__
     values: dict[str, Any] = {name: types[name](value) for name, value in rules._asdict().items()}
+    is_guarded = rules.guard_wait_s > 0 or rules.guard_factor > 0
+    lasts = rules.queue in (Queue.ARRIVAL, Queue.KEY) and not is_guarded and rules.residuals == 0
+    values["head_lasts"] = int(lasts and rules.predict_delay_s == 0 and rules.timeout_s == 0)
     return GeneralRules(**values)
 
 

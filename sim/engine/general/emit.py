@@ -28,6 +28,7 @@ from sim.engine.general.state import (
     WHERE,
     YOUNG,
 )
+from sim.engine.general.told import GROUP, GUESS, STOP
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import release
 from sim.engine.members import leave
@@ -133,7 +134,7 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
         generated = records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS] + 1
         last = inputs.asked[i, OUTPUT_LEN]
         if rules.is_grouped and more.kept[i, QUANTUM] == 0:
-            last = min(last, hints.stop[i])
+            last = min(last, hints.numbers[i, STOP])
         start_decoding(s, computed, last - generated, rules, members, count)
         if records.out_n[i, LOST_TOKENS] > 0:
             live[s, REDO_UNTIL] = count[CALL] + records.out_n[i, LOST_TOKENS]
@@ -245,10 +246,10 @@ def learn(i, rules, inputs, hints, records, more, count):
     if rules.history > 0:
         count[NUM_HISTORY] = note_ratio(float(emitted), more.history, count[NUM_HISTORY], rules.history)
     if rules.residuals > 0:
-        ratio = emitted / max(hints.guess[i], 1)
+        ratio = emitted / max(hints.numbers[i, GUESS], 1)
         count[NUM_RESIDUALS] = note_ratio(ratio, more.residual, count[NUM_RESIDUALS], rules.residuals)
     if rules.queue == Queue.CLASS:
-        more.counter[hints.group[i], PRESENT] -= 1
+        more.counter[hints.numbers[i, GROUP], PRESENT] -= 1
 
 
 @njit(**JIT)
@@ -257,10 +258,10 @@ def count_outputs(sampled, hints, members, more, count):
     live = members.live
     if not count[TICKS]:
         for k in range(sampled):
-            more.counter[hints.group[live[members.slots[k, SAMPLED], REQUEST]], COUNT] += 2.0
+            more.counter[hints.numbers[live[members.slots[k, SAMPLED], REQUEST], GROUP], COUNT] += 2.0
         return
     s = count[RUN_HEAD]
     while s >= 0:
         if live[s, DECODING] or live[s, ENDING]:
-            more.counter[hints.group[live[s, REQUEST]], COUNT] += 2.0
+            more.counter[hints.numbers[live[s, REQUEST], GROUP], COUNT] += 2.0
         s = live[s, RUN_NEXT]

@@ -23,6 +23,7 @@ from sim.engine.general.state import (
     SWAPPED,
     WHERE,
 )
+from sim.engine.general.told import GUESS, RESERVE_OUT
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.members import leave
@@ -78,7 +79,7 @@ def choose_victim(rules, inputs, hints, records, members, more, count):
         elif rules.victim == Victim.SMALLEST_BOUND:
             badness = -float(believed_output(i, generated, count[STEP], rules, inputs.asked, hints, more, count))
         else:
-            badness = float(hints.guess[i] - generated)
+            badness = float(hints.numbers[i, GUESS] - generated)
         if chosen < 0 or badness >= worst:
             chosen = s
             worst = badness
@@ -156,7 +157,7 @@ def give_up_slot(s, is_running, live, slots, kept, count):
 @njit(**JIT)
 def double_reservation(i, asked, hints, kept):
     """The next admission reserves twice the output, up to the cap."""
-    former = kept[i, OUTPUT_SLOTS] if kept[i, OUTPUT_SLOTS] > 0 else hints.reserve_out[i]
+    former = kept[i, OUTPUT_SLOTS] if kept[i, OUTPUT_SLOTS] > 0 else hints.numbers[i, RESERVE_OUT]
     kept[i, OUTPUT_SLOTS] = min(2 * former, asked[i, CAP])
 
 

@@ -70,16 +70,27 @@ def plan_chunks(left, rules, members, count):
             chunk = min(chunk, rules.long_prefill_token_threshold)
         live[s, CHUNK] = chunk
         tokens += chunk
-        if live[s, RESERVED] == 0:
-            blocks += blocks_for(computed + chunk, rules.block_size) - blocks_for(computed, rules.block_size)
+        held = max(blocks_for(computed, rules.block_size), live[s, RESERVED])
+        blocks += max(blocks_for(computed + chunk, rules.block_size) - held, 0)
     return tokens, blocks
 
 
 @njit(**JIT)
 def grow_chunks(rules, members, count):
     """Prompts under way take their planned chunks."""
-    live = members.live
     for k in range(count[NUM_PARTIAL]):
-        s = members.slots[k, PARTIAL]
-        is_reserved = live[s, RESERVED] > 0
-        fill(live[s, COMPUTED], live[s, CHUNK], live[s, STRAGGLER], is_reserved, rules.block_size, count)
+        fill_chunk(members.slots[k, PARTIAL], rules.block_size, members.live, count)
+
+
+@njit(**JIT)
+def fill_chunk(s, block_size, live, count):
+    """A member takes the blocks of its chunk, from its reservation as far as that goes."""
+    computed = live[s, COMPUTED]
+    reached = computed + live[s, CHUNK]
+    reserved = live[s, RESERVED]
+    within = min(reached, reserved * block_size)
+    if computed < within:
+        fill(computed, within - computed, live[s, STRAGGLER], True, block_size, count)
+        computed = within
+    if computed < reached:
+        fill(computed, reached - computed, live[s, STRAGGLER], False, block_size, count)

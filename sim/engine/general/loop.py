@@ -8,11 +8,11 @@ from sim.engine.account import account_for
 from sim.engine.accounts import Bin
 from sim.engine.arrivals import next_arrival_s
 from sim.engine.chunks import clear_chunks
-from sim.engine.general.admit import admit_waiting
+from sim.engine.general.admit import admit_waiting, may_be_admitted
 from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
 from sim.engine.general.batches import form_batch, may_start_s, run_failed_again
 from sim.engine.general.choices import Batching, Counting, Prefill, Queue
-from sim.engine.general.decoding import collect_due
+from sim.engine.general.decoding import collect_due, grow_decoding
 from sim.engine.general.emit import (
     count_outputs,
     end_chunks,
@@ -69,7 +69,9 @@ from sim.engine.state import (
     F_REDO_KV,
     F_SWAP_S,
     F_TOKENS,
+    FREE,
     HELD_DONE_KV,
+    MEMBERS,
     NUM_DECODING,
     NUM_DONE,
     NUM_FRESH,
@@ -120,7 +122,8 @@ def advance(
     records = RequestRecords(state.out_s, state.out_n)
     fixed_s = inputs.linear_s[0]
     for _ in range(most_steps):
-        join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+        if next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
+            join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
         if rules.predict_delay_s > 0.0:
             note_predictions(rules, inputs, hints, records, heap, more, count, real)
         if rules.timeout_s > 0.0:
@@ -145,7 +148,10 @@ def advance(
         real[START_S] = real[CLOCK]
         count[TICKS] = schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
         clear_chunks(count, real)
-        back, back_kv = measure_chunks(kv_s, attention_s, members, records, inputs, count, real)
+        has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
+        back, back_kv = 0, 0
+        if has_chunks:
+            back, back_kv = measure_chunks(kv_s, attention_s, members, records, inputs, count, real)
         decoding = count[NUM_DECODING] if count[TICKS] else 0
         decoding_kv = count[DECODING_KV] if count[TICKS] else 0
         tokens = decoding + back + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
@@ -190,8 +196,10 @@ def advance(
         if not count[TICKS]:
             count[CALL] -= 1
         count[WAS_PREFILL] = count[CHUNK_TOKENS] > 0
-        sampled = end_chunks(rules, inputs, hints, members, records, more, count, real)
-        due = collect_due(rules, members, records, count, real)
+        sampled = end_chunks(rules, inputs, hints, members, records, more, count, real) if has_chunks else 0
+        due = 0
+        if state.calendar[count[CALL] & (len(state.calendar) - 1), 0] >= 0:
+            due = collect_due(rules, members, records, count, real)
         count[CALL] += 1
         if count[TICKS]:
             count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
@@ -207,7 +215,8 @@ def advance(
         pass_time(end_s, decoding, rules.batch_delivery, members, records, gap_stack, gap_hist, count, real)
         if row >= 0:
             record_outputs(tape, row, due, state.live, state.slots, count)
-        note_sampled(sampled, rules.batch_delivery, members, records, gap_hist, count, real)
+        if sampled > 0:
+            note_sampled(sampled, rules.batch_delivery, members, records, gap_hist, count, real)
         if rules.queue == Queue.CLASS and rules.counting == Counting.TOKENS:
             count_outputs(sampled, hints, members, more, count)
         if due > 0:
@@ -235,6 +244,11 @@ def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap
         return 1
     if count[NUM_OUTGROWN] > 0:
         evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    is_short = members.phases[count[CALL_PHASE], MEMBERS] > count[FREE]
+    is_plain = rules.prefill != Prefill.ALTERNATE and count[NUM_PARTIAL] + count[NUM_REDO] + count[NUM_SWAPPED] == 0
+    if is_plain and not is_short and not may_be_admitted(rules, count):
+        grow_decoding(rules.block_size, members.phases, count)
+        return 1
     is_open = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
     if rules.prefill == Prefill.FIRST:
         if is_open and count[NUM_PREEMPTED] == 0 and not (rules.swapped_first and count[NUM_SWAPPED] > 0):

@@ -8,11 +8,12 @@ import math
 
 from numba import njit
 
-from sim.engine.general.choices import Counting, Queue
-from sim.engine.general.reserve import reserved_blocks
+from sim.engine.general.choices import Counting, Queue, Reservation
+from sim.engine.general.reserve import first_chunk, known_tokens, reserved_blocks
 from sim.engine.general.state import (
     AFTER,
     HEAP_SIZE,
+    HOST_TOKENS,
     KEY,
     NEED_HIGH,
     NEED_LOW,
@@ -21,8 +22,25 @@ from sim.engine.general.state import (
     WAITING,
     WHERE,
 )
+from sim.engine.general.told import GROUP, GUESS
 from sim.engine.jit import JIT
-from sim.engine.state import ARRIVAL_S, ARRIVED, CLOCK, NUM_WAITING, PROMPT_LEN, WAIT_HEAD, WAIT_TAIL
+from sim.engine.kv_memory import blocks_for
+from sim.engine.state import (
+    ARRIVAL_S,
+    ARRIVED,
+    CLOCK,
+    FREE,
+    HEAD,
+    HEAD_FIRST,
+    HEAD_KNOWN,
+    HEAD_KNOWN_GOOD,
+    HEAD_WHOLE,
+    NUM_RUNNING,
+    NUM_WAITING,
+    PROMPT_LEN,
+    WAIT_HEAD,
+    WAIT_TAIL,
+)
 from sim.engine.waiting import heap_pop, heap_push
 
 COUNT, PRESENT = range(2)  # columns of `counter`
@@ -32,7 +50,7 @@ COUNT, PRESENT = range(2)  # columns of `counter`
 def list_of(i, rules, inputs, hints, records, more, count):
     """Which of the lists by need or class a request waits in."""
     if rules.queue == Queue.CLASS:
-        return hints.group[i]
+        return hints.numbers[i, GROUP]
     need = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
     more.kept[i, PLAN] = need
     count[NEED_LOW] = min(count[NEED_LOW], need)
@@ -45,6 +63,8 @@ def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
     """A request joins the queue; one that comes back goes to the front of its list."""
     kept = more.kept
     kept[i, WHERE] = WAITING
+    if count[NUM_WAITING] == 0 or is_back or rules.queue != Queue.ARRIVAL:
+        count[HEAD_KNOWN_GOOD] = 0
     count[NUM_WAITING] += 1
     count[OLDEST_POINT] = min(count[OLDEST_POINT], i)
     if rules.queue == Queue.KEY or rules.is_preemptive:
@@ -136,6 +156,30 @@ def next_in_queue(free, rules, hints, records, heap, more, count, real):
 
 
 @njit(**JIT)
+def look_at_head(rules, inputs, hints, records, heap, more, count, real):
+    """Make the HEAD entries hold for the request to be tried next, -1 when there is none.
+
+    They hold until the queue changes, or always have to be looked up anew where the order depends on the time, on the
+    free blocks or on what was learned.
+    """
+    keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
+    i = next_in_queue(count[FREE] - keep, rules, hints, records, heap, more, count, real)
+    count[HEAD] = i
+    count[HEAD_KNOWN_GOOD] = rules.head_lasts
+    if i < 0:
+        return
+    known = known_tokens(i, inputs.asked, records.out_n)
+    count[HEAD_KNOWN] = known
+    reached = more.kept[i, HOST_TOKENS] + first_chunk(i, rules, inputs.asked, records.out_n, more)
+    count[HEAD_FIRST] = blocks_for(reached, rules.block_size)
+    count[HEAD_WHOLE] = count[HEAD_FIRST]
+    if rules.reservation != Reservation.CHUNK:
+        count[HEAD_WHOLE] = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
+    elif rules.reserve_full_isl:
+        count[HEAD_WHOLE] = blocks_for(known, rules.block_size)
+
+
+@njit(**JIT)
 def longest_waiting(rules, hints, records, more, count, real):
     """The request that has waited longest, if that is longer than the guard allows; else -1."""
     i = count[OLDEST_POINT]
@@ -145,7 +189,7 @@ def longest_waiting(rules, hints, records, more, count, real):
     if i == count[ARRIVED]:
         return -1
     waited_s = real[CLOCK] - records.out_s[i, ARRIVAL_S]
-    estimate_s = rules.estimate_base_s + rules.estimate_token_s * hints.guess[i]
+    estimate_s = rules.estimate_base_s + rules.estimate_token_s * hints.numbers[i, GUESS]
     if waited_s > rules.guard_wait_s > 0.0 or waited_s > rules.guard_factor * estimate_s > 0.0:
         return i
     return -1
@@ -190,7 +234,7 @@ def least_served(more):
 @njit(**JIT)
 def note_served(i, rules, inputs, hints, counter):
     """The class of an admitted request moves on."""
-    k = hints.group[i]
+    k = hints.numbers[i, GROUP]
     if rules.counting == Counting.TURNS:
         counter[k, COUNT] += 1.0 / hints.weight[k]
     else:
@@ -201,10 +245,11 @@ def note_served(i, rules, inputs, hints, counter):
 def leave_queue(i, rules, hints, more, count):
     """The request that was next in the queue is served."""
     count[NUM_WAITING] -= 1
+    count[HEAD_KNOWN_GOOD] = 0
     if rules.queue == Queue.ARRIVAL:
         if count[WAIT_HEAD] == i:
             count[WAIT_HEAD] = more.kept[i, AFTER]
     elif rules.queue >= Queue.NEED:
-        at = hints.group[i] if rules.queue == Queue.CLASS else more.kept[i, PLAN]
+        at = hints.numbers[i, GROUP] if rules.queue == Queue.CLASS else more.kept[i, PLAN]
         if more.lists[at, 0] == i:
             more.lists[at, 0] = more.kept[i, AFTER]

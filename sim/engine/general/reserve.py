@@ -14,6 +14,7 @@ from sim.engine.general.state import (
     READY_POINT,
     STEP,
 )
+from sim.engine.general.told import GUESS, RESERVE_OUT
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
 from sim.engine.refine import random_53
@@ -37,11 +38,11 @@ def output_to_reserve(i, rules, asked, hints, more, count):
         return asked[i, CAP]
     if more.kept[i, OUTPUT_SLOTS] > 0:
         return more.kept[i, OUTPUT_SLOTS]
-    tokens = hints.reserve_out[i]
+    tokens = hints.numbers[i, RESERVE_OUT]
     if rules.residuals > 0 and count[NUM_RESIDUALS] > 0:
         seen = count[NUM_RESIDUALS]
         rank = min(math.ceil((seen + 1) * rules.residual_rank), seen)
-        tokens = max(math.ceil(hints.guess[i] * more.residual[rank - 1, SORTED]), 1)
+        tokens = max(math.ceil(hints.numbers[i, GUESS] * more.residual[rank - 1, SORTED]), 1)
         return min(tokens, asked[i, CAP])
     return tokens
 
@@ -73,7 +74,7 @@ def believed_output(i, generated, draw, rules, asked, hints, more, count):
         return drawn_output(i, generated, draw, rules.seed, cap, more.history, count)
     if i >= count[READY_POINT]:
         return cap
-    guess = hints.guess[i]
+    guess = hints.numbers[i, GUESS]
     if rules.peak == Peak.AGGRESSIVE:
         return min(guess if generated < guess else int(1.1 * generated), cap)
     if more.kept[i, OUTPUT_SLOTS] > 0:

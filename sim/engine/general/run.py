@@ -10,6 +10,7 @@ from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
 from sim.engine.general.loop import advance
 from sim.engine.general.settle import settle
 from sim.engine.general.state import first_state
+from sim.engine.general.told import rules_record, told
 from sim.engine.inputs import Refinement, Requests, StepTime
 from sim.engine.run import FIRST_RECORDED_ROWS, Run, drive, run_of
 from sim.engine.state import Tape, first_tape, inputs_of
@@ -32,18 +33,18 @@ def run_general(
 ) -> Run:
     """Simulate all requests on one engine; parameters and result as of `sim.engine.run`."""
     rules = whole(rules)
+    record, hinted = rules_record(rules), told(hints)
     inputs = inputs_of(requests, step_time.linear_s)
     refinement = refinement or NOTHING_REFINED
     belief = np.zeros((1, 1)) if posterior is None else np.array(posterior, np.float64)
     state, more = first_state(rules, requests, inputs, len(hints.weight), belief)
+    until_s = float(until_s)
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
 
     def advance_by(steps: int, tape: Tape) -> int:
         return int(
-            advance(
-                rules, inputs, hints, refinement, *numbers, state, more, tape, float(until_s), steps, bool(record_steps)
-            )
+            advance(record, inputs, hinted, refinement, *numbers, state, more, tape, until_s, steps, bool(record_steps))
         )
 
     stop, tape = drive(advance_by, state, tape, max_calls, on_progress)

@@ -9,11 +9,12 @@ import math
 from numba import njit
 
 from sim.engine.general.admit import admit
-from sim.engine.general.choices import Prefill, Refresh
+from sim.engine.general.choices import Prefill, Refresh, Reservation
 from sim.engine.general.decoding import catch_up, grow_decoding
 from sim.engine.general.evict import evict, stop_serving
+from sim.engine.general.grow import fill_chunk
 from sim.engine.general.queue import top_of_heap
-from sim.engine.general.reserve import held_tokens, known_tokens
+from sim.engine.general.reserve import held_tokens, known_tokens, reserved_blocks
 from sim.engine.general.state import (
     ARRIVED_AT,
     HOST_FREE,
@@ -46,8 +47,9 @@ from sim.engine.general.state import (
     WAITING,
     WHERE,
 )
+from sim.engine.general.told import GUESS, KEY_HINT
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import blocks_for, fill
+from sim.engine.kv_memory import blocks_for
 from sim.engine.refine import refresh
 from sim.engine.segments import mark_memory, settle_held
 from sim.engine.state import (
@@ -60,6 +62,8 @@ from sim.engine.state import (
     EMITTED,
     FREE,
     FRESH,
+    HEAD_KNOWN,
+    HEAD_WHOLE,
     KNOWN,
     MEMBERS,
     NUM_FRESH,
@@ -71,12 +75,12 @@ from sim.engine.state import (
     PAUSE_S,
     PAUSED_SINCE_S,
     REQUEST,
+    RESERVED,
     RUN_HEAD,
     RUN_NEXT,
     RUN_PREV,
     RUN_TAIL,
     START_S,
-    STRAGGLER,
 )
 
 TURNS = 1e12  # keys of a queue of level l lie between l and l + 1 times so much
@@ -173,10 +177,10 @@ def renew_keys(rules, inputs, hints, refinement, members, records, more, count, 
         generated = generated_of(i, members, records, inputs, more, count)
         if rules.refresh == Refresh.REMAINING:
             if i < count[READY_POINT]:
-                more.kept_s[i, KEY] = float(hints.guess[i] - generated)
+                more.kept_s[i, KEY] = float(hints.numbers[i, GUESS] - generated)
         elif rules.refresh == Refresh.DECLARED:
             if generated >= rules.declare_tokens:
-                more.kept_s[i, KEY] = hints.key[i]
+                more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
         elif generated > more.kept[i, REFRESHED] and more.kept[i, IS_SETTLED] == 0:
             estimate(i, generated, rules, inputs, hints, refinement, more)
 
@@ -200,7 +204,7 @@ def estimate(i, generated, rules, inputs, hints, refinement, more):
             more.posterior,
         )
     more.kept[i, REFRESHED] = seen
-    if rules.keep_share <= 1.0 and generated >= math.floor(rules.keep_share * hints.guess[i]):
+    if rules.keep_share <= 1.0 and generated >= math.floor(rules.keep_share * hints.numbers[i, GUESS]):
         more.kept[i, IS_SETTLED] = 1
         more.kept_s[i, KEY] = FIRST_OF_ALL + i
 
@@ -324,12 +328,15 @@ def tokens_wanted(i, inputs, members, records, more, count):
 
 
 @njit(**JIT)
-def blocks_wanted(i, rules, members, more, count):
+def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
     """Blocks that the planned tokens take from the pool."""
     s = more.kept[i, SLOT]
     if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
-        held = held_tokens(s, members.live, count)
-        return blocks_for(held + more.kept[i, PLAN], rules.block_size) - blocks_for(held, rules.block_size)
+        held = max(blocks_for(held_tokens(s, members.live, count), rules.block_size), members.live[s, RESERVED])
+        reached = held_tokens(s, members.live, count) + more.kept[i, PLAN]
+        return max(blocks_for(reached, rules.block_size) - held, 0)
+    if rules.reservation != Reservation.CHUNK:
+        return reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
     return blocks_for(more.kept[i, HOST_TOKENS] + more.kept[i, PLAN], rules.block_size)
 
 
@@ -338,7 +345,7 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
     """Blocks are short: requests from the end of the order lose theirs; then the choice is cut from its end."""
     needed = 0
     for k in range(count[NUM_TAKEN]):
-        needed += blocks_wanted(more.ranked[k], rules, members, more, count)
+        needed += blocks_wanted(more.ranked[k], rules, inputs, hints, records, members, more, count)
     spare = rules.spare_blocks
     k = count[NUM_RANKED] - 1
     while k >= 0 and needed + (spare if k >= count[NUM_TAKEN] else 0) > count[FREE]:
@@ -346,7 +353,7 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
         if k < count[NUM_TAKEN]:
             if needed <= count[FREE]:
                 break
-            needed -= blocks_wanted(i, rules, members, more, count)
+            needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
             count[NUM_TAKEN] -= 1
             count[IS_DIRTY] = 1
             if needed <= count[FREE]:
@@ -377,13 +384,15 @@ def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count,
         catch_up(members, records, count)
     for k in range(count[NUM_PARTIAL]):
         s = members.slots[k, PARTIAL]
-        fill(live[s, COMPUTED], live[s, CHUNK], live[s, STRAGGLER], False, rules.block_size, count)
+        fill_chunk(s, rules.block_size, live, count)
     for k in range(count[NUM_TAKEN]):
         i = more.ranked[k]
         if more.kept[i, WHERE] == PAUSED:
             resume(i, rules, inputs, members, records, more, count, real)
         elif more.kept[i, WHERE] == SWAPPED:
             count[NUM_WAITING] -= 1
+            count[HEAD_KNOWN] = known_tokens(i, inputs.asked, records.out_n)
+            count[HEAD_WHOLE] = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
             admit(i, more.kept[i, PLAN], rules, inputs, hints, members, records, more, count, real)
             more.kept_s[i, SINCE_S] = real[CLOCK]
 
@@ -429,7 +438,7 @@ def resume(i, rules, inputs, members, records, more, count, real):
     live[s, IS_RUNNING] = 1
     live[s, KNOWN] = known_tokens(i, inputs.asked, records.out_n)
     live[s, CHUNK] = more.kept[i, PLAN]
-    fill(live[s, COMPUTED], live[s, CHUNK], live[s, STRAGGLER], False, rules.block_size, count)
+    fill_chunk(s, rules.block_size, live, count)
     records.out_s[i, PAUSE_S] += real[START_S] - records.out_s[i, PAUSED_SINCE_S]
     more.kept[i, WHERE] = RUNNING
     more.kept_s[i, SINCE_S] = real[CLOCK]
