@@ -6,7 +6,8 @@ from ui.header import header
 from ui.length_jobs import counterfactual_job, spread_job
 
 from sim.errors import ScenarioError
-from sim.view.length_tail import verdict
+from sim.studies.counterfactuals import has_all
+from sim.view.length_tail import MASTER, verdict
 
 asked = st.session_state.asked
 if asked.scenario is None:
@@ -22,14 +23,15 @@ except ScenarioError as error:
     header("This scenario cannot run.", asked, can_pin=False)
     st.error(str(error))
     st.stop()
-worlds, spreads = counterfactual_job(asked.scenario, asked.trace), spread_job(asked.scenario, asked.trace)
+spreads, worlds = spread_job(asked.scenario, asked.trace), counterfactual_job(asked.scenario, asked.trace)
 
-header(verdict(current.summary, worlds.found, is_complete=worlds.is_complete), asked)
+is_known = has_all(worlds.found, MASTER, asked.scenario, asked.trace)
+header(verdict(current.summary, worlds.found, is_known=is_known), asked)
 cards.banners(current, "")
 left, right = st.columns([0.92, 1.08], gap="small")
 with left:
     length_cards.lengths(made)
-    length_cards.counterfactuals(worlds, asked.scenario, current)
+    length_cards.counterfactuals(worlds, asked, current)
 with right:
     length_cards.length_table(made)
     length_cards.spread(spreads, current)

@@ -23,7 +23,7 @@ def open_tail(**query: str) -> AppTest:
 def finished(app: AppTest) -> AppTest:
     """The page once all its runs are there."""
     deadline = time.monotonic() + 60
-    while "being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()):
+    while "being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()).lower():
         assert time.monotonic() < deadline
         time.sleep(0.1)
         app.run()

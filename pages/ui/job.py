@@ -105,8 +105,8 @@ def release(job: Job[K, V]) -> None:
     job.stop.set()
 
 
-def watch(job: Job[K, V], what: str, key: str) -> None:
-    """Progress and a stop button while a job runs; runs the page once more at its end.
+def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
+    """Progress and a stop button while a job runs; runs the page once more at its end, and at a milestone.
 
     More often would take from the job what it needs: each run draws every chart of the page. Until then a `JobFeed`
     keeps the chart up to date.
@@ -117,6 +117,8 @@ def watch(job: Job[K, V], what: str, key: str) -> None:
         The runs in words, such as "counterfactual runs".
     key : str
         Of the button.
+    milestone : int
+        Tasks after which there is more to say than the chart says; 0 for none.
     """
     num_seen = len(job.found)
     if job.is_done:
@@ -129,7 +131,7 @@ def watch(job: Job[K, V], what: str, key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
             st.button("Stop", key=key, on_click=job.stop.set)
-        if job.is_done:
+        if job.is_done or num_seen < milestone <= len(job.found):
             st.rerun()
 
     look()

@@ -5,13 +5,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from ui.asked import Asked
 from ui.card import card
 from ui.job import Job, JobFeed, watch
 from ui.length_jobs import Outcome, Spread
 from ui.live_plot import live_plot
 
 from sim.scenario import Scenario
-from sim.studies.counterfactuals import WORLDS, Cell
+from sim.studies.counterfactuals import EXACT, WORLDS, Cell, cells
 from sim.studies.length_profile import Outputs, profiles, real_profiles
 from sim.studies.length_spread import SpreadPoint
 from sim.view import alt, figures, gain_figure, ledger_figures, length_figures
@@ -103,8 +104,10 @@ def time(current: RunView) -> None:
         live_plot(ledger_figures.time_use(current.over_time), "plot_time", alt.time(current))
 
 
-def counterfactuals(job: Job[Cell, Outcome], scenario: Scenario, current: RunView) -> None:
+def counterfactuals(job: Job[Cell, Outcome], asked: Asked, current: RunView) -> None:
     """What would be gained if one of the reasons were taken away."""
+    assert asked.scenario is not None
+    scenario = asked.scenario
     quantity = current.distributions["TPOT"].quantity
 
     def picture() -> tuple[go.Figure, str]:
@@ -117,7 +120,8 @@ def counterfactuals(job: Job[Cell, Outcome], scenario: Scenario, current: RunVie
         if job.problem:
             st.error(job.problem)
         JobFeed(job, picture).draw("plot_worlds")
-        watch(job, "counterfactual runs", "stop_worlds")
+        quick = sum(cell.world not in EXACT for cell in cells(scenario, asked.trace))
+        watch(job, "counterfactual runs", "stop_worlds", milestone=quick)
 
 
 def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: RunView) -> None:
@@ -132,7 +136,8 @@ def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: R
             st.caption(sentence)
         shown = {row.world for row in gain_rows(scenario, found)}
         st.caption(" ".join(f"**{world.value}**: {text}." for world, text in WORLDS.items() if world in shown))
-        st.caption(how_compared(scenario))
+        incomplete = "" if job.is_complete else "**Incomplete**: more runs are on their way. "
+        st.caption(incomplete + how_compared(scenario))
 
 
 def _widths(table: pd.DataFrame, *widths_px: int) -> dict[str, Any]:

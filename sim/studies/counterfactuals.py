@@ -111,6 +111,12 @@ def cells(scenario: Scenario, trace: Trace | None = None) -> list[Cell]:
     return [cell for cell in every if (cell.world, cell.point) != (World.BACKLOG, Point.SATURATED)]
 
 
+def has_all(found: Found, world: World, scenario: Scenario, trace: Trace | None = None) -> bool:
+    """Whether every run is there that a world is judged by."""
+    wanted = [cell for cell in cells(scenario, trace) if cell.world in (world, World.AS_IS)]
+    return all(cell in found for cell in wanted)
+
+
 def is_offered(world: World, scenario: Scenario) -> bool:
     """Whether a world differs from the one as it is: only a closed batch can be opened."""
     return world is not World.JOINING or scenario.scheduler.choices.batching == "request"

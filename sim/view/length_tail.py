@@ -103,7 +103,7 @@ def how_compared(scenario: Scenario) -> str:
     return ", ".join(parts) + "."
 
 
-def verdict(summary: Summary, found: Found, *, is_complete: bool) -> str:
+def verdict(summary: Summary, found: Found, *, is_known: bool) -> str:
     """One sentence: the whole price of length variance, and what the longest answers hold.
 
     Parameters
@@ -112,12 +112,12 @@ def verdict(summary: Summary, found: Found, *, is_complete: bool) -> str:
         `Result.summary()` of the run on screen.
     found : mapping
         Runs of the study so far.
-    is_complete : bool
-        Whether that is all of them.
+    is_known : bool
+        Whether the master run and the one as it is are all among them.
     """
     tail = f"p99/mean {summary['metrics']['tail_ratio']:.3g}, CV {summary['metrics']['output_len_cv']:.2g}"
     held = straggler_sentence(summary).removesuffix(".")
-    if not is_complete:
+    if not is_known:
         return f"Output lengths vary ({tail}): the price of that is being computed; {held[0].lower()}{held[1:]}."
     return f"{_price(summary, found)} ({tail}); {held[0].lower()}{held[1:]}."
 

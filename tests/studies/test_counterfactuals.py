@@ -18,6 +18,7 @@ from sim.studies.counterfactuals import (
     cells,
     gain,
     gain_of,
+    has_all,
     is_offered,
     measure,
     run_world,
@@ -165,6 +166,14 @@ def test_cells_by_replication_and_without_what_cannot_differ(tight):
     assert World.JOINING not in {cell.world for cell in found}
     assert World.JOINING in {cell.world for cell in cells(preset("textbook-straggler"))}
     assert {cell.replication for cell in cells(tight, read_trace(APART.encode(), "pair.csv"))} == {0}
+
+
+def test_a_world_is_known_once_all_its_runs_and_those_as_it_is_are_there(tight):
+    found = {cell: Impossible("") for cell in cells(tight) if cell.world in (World.AS_IS, World.NO_VARIANCE)}
+    assert has_all(found, World.NO_VARIANCE, tight)
+    assert not has_all(found, World.TAIL_CUT, tight)
+    del found[Cell(World.AS_IS, Point.SATURATED, 1)]
+    assert not has_all(found, World.NO_VARIANCE, tight)
 
 
 def test_interval_is_students_of_the_logarithms():

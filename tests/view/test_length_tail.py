@@ -51,18 +51,18 @@ def test_the_longest_answers_share_of_all_memory_and_of_what_is_held():
 def test_verdict_names_the_whole_price_once_it_is_known():
     run = summary(held_straggler=200.0, held_typical=300.0)
     found = study(rate=(139.9, 140.1), tpot=(0.0299, 0.0301))
-    told = verdict(run, found, is_complete=True)
+    told = verdict(run, found, is_known=True)
     assert told.startswith(
         "Without length variance: throughput saturated 40 % (39 to 41) higher, p99 TPOT as asked 40 %"
     )
     assert "shorter (p99/mean 6, CV 1); the longest 5 % of answers hold 20 %" in told
-    assert "is being computed" in verdict(run, {}, is_complete=False)
-    assert "Too few requests" in verdict(run, {}, is_complete=True)
+    assert "is being computed" in verdict(run, {}, is_known=False)
+    assert "Too few requests" in verdict(run, {}, is_known=True)
 
 
 def test_verdict_claims_nothing_where_the_interval_holds_zero():
     run = summary(held_typical=300.0)
-    assert "throughput saturated about the same" in verdict(run, study((90.0, 111.0), (0.05, 0.05)), is_complete=True)
+    assert "throughput saturated about the same" in verdict(run, study((90.0, 111.0), (0.05, 0.05)), is_known=True)
 
 
 def test_table_holds_mean_and_interval_and_a_dash_where_nothing_can_be_said():
