@@ -15,6 +15,7 @@ page = st.navigation(
         explore,
         st.Page("gallery.py", title="Presets", icon=":material/apps:"),
         st.Page("length_tail.py", title="Length tail", icon=":material/ssid_chart:"),
+        st.Page("predictor.py", title="Predictor", icon=":material/online_prediction:"),
         st.Page("batch_theatre.py", title="Batch theatre", icon=":material/theaters:"),
         st.Page("operate.py", title="Operate", icon=":material/build:"),
         st.Page("capacity.py", title="Capacity", icon=":material/payments:"),

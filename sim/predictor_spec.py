@@ -12,6 +12,7 @@ from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
 
 Kind = Literal["none", "oracle", "point", "bucket", "rank", "interval", "distribution", "refined"]
 NO_PRESET = "none"
+NAMES_A_LENGTH: tuple[Kind, ...] = ("point", "interval", "distribution", "refined")  # whose error has a spread
 
 
 class Predictor(Part):

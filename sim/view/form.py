@@ -13,7 +13,7 @@ from sim.deployment import resolve
 from sim.errors import ScenarioError
 from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value_text
 from sim.lengths_spec import Lengths
-from sim.predictor_spec import NO_PRESET
+from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET
 from sim.scenario import Scenario
 from sim.systems import SYSTEMS
 from sim.view.knobs import Knob
@@ -30,7 +30,6 @@ FIELDS = {  # of each kind that may stand at a path
 }
 READ_BY_ALL = ("system", "max_num_seqs", "max_num_batched_tokens")  # of the scheduler's fields
 NOT_SGLANG = ("scheduler.max_num_batched_tokens", "deployment.block_size")  # it has its own
-NAMES_A_LENGTH = ("point", "interval", "distribution", "refined")
 DELAYED = ("oracle", "bucket", "rank", *NAMES_A_LENGTH)
 READ_BY = {  # kinds of predictors that read a field; all others: every kind that takes time
     "bias": ("bucket", *NAMES_A_LENGTH),

@@ -92,6 +92,14 @@ def reservation_tokens(predictions: Predictions, cap: Ints, q: float) -> Ints:
     return _tokens(predictions.log_mean + float(ndtri(q)) * predictions.log_sd, cap)
 
 
+def error_spread(predictor: Predictor) -> float:
+    """Standard deviation of a named length's error, log units, as the predictor knows it: without drift.
+
+    Two answers to one prompt differ each by its own `within_prompt_spread`.
+    """
+    return math.hypot(predictor.spread, math.sqrt(2) * predictor.within_prompt_spread)
+
+
 def classes_of(scenario: Scenario, requests: Requests, info: RequestInfo) -> LengthClasses:
     """Classes of lengths that the scenario's bucket predictor speaks of.
 

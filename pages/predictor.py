@@ -1,0 +1,60 @@
+"""Predictor: which way to err, how far and how late a prediction may be, and what it is worth."""
+
+import streamlit as st
+from ui import predictor_cards, runs
+from ui.header import header
+from ui.predictor_jobs import capacity_job, error_job, published_job, trial_job
+
+from sim.errors import ScenarioError
+from sim.studies.predictor.error_map import OBJECTIVES, direction
+from sim.studies.predictor.uses import own_error
+from sim.studies.saturated import saturated
+from sim.view.predictor import OBJECTIVE_HELP, verdict
+
+asked = st.session_state.asked
+if asked.scenario is None:
+    header("This scenario cannot run.", asked, can_pin=False)
+    st.error(asked.refusal)
+    st.stop()
+
+runs.ready()
+head = st.container()
+scenario = saturated(asked.scenario) if asked.is_saturated else asked.scenario
+try:
+    runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
+except ScenarioError as error:
+    header("This scenario cannot run.", asked, can_pin=False)
+    st.error(str(error))
+    st.stop()
+name = st.segmented_control(
+    "Objective",
+    tuple(OBJECTIVES),
+    default="throughput",
+    required=True,
+    key="objective",
+    persist_state="session",
+    help=OBJECTIVE_HELP,
+)
+own = own_error(scenario)
+errors, trials = error_job(scenario, asked.trace), trial_job(scenario, asked.trace)
+published, capacities = published_job(scenario, asked.trace), capacity_job(asked.scenario, asked.trace)
+best = direction(errors.found, own[1], OBJECTIVES[name])
+with head:
+    header(verdict(name, errors.found, trials.found, own[1]), asked)
+
+left, right = st.columns([1.08, 0.92], gap="small")
+with left:
+    predictor_cards.error_map(errors, published, name, own)
+with right:
+    predictor_cards.bias_curve(errors, trials, name, own[1], best)
+left, right = st.columns(2, gap="small")
+with left:
+    predictor_cards.limits(errors, trials, name, own[1])
+with right:
+    predictor_cards.lesson(published, trials)
+predictor_cards.uses(trials, own[1])
+left, right = st.columns([0.8, 1.2], gap="small")
+with left:
+    predictor_cards.money(capacities)
+with right:
+    predictor_cards.published_tables(published, trials, errors, name, own[1])

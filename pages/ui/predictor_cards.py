@@ -1,0 +1,155 @@
+"""The cards of Predictor: map of errors, curve along bias, limits, uses, money, order against accuracy, drift."""
+
+import pandas as pd
+import streamlit as st
+from ui.card import card
+from ui.job import Job, watch
+from ui.live_plot import live_plot
+
+from sim.studies.capacity import Capacity
+from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, gains_by_delay, gains_by_spread
+from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
+from sim.studies.predictor.published import PublishedHere
+from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.worth import gpu_ratio, worth
+from sim.view import predictor, predictor_figures
+from sim.view.predictor import objective_of_use
+
+ROW_PX = 27
+WATCHED = ("throughput", "p99 TPOT")  # along the bias, besides the chosen objective
+USES = (Use.RESERVE, Use.ORDER)
+
+
+def error_map(
+    errors: Job[ErrorCell, Measured], published: Job[str, PublishedHere], name: str, own: tuple[float, float]
+) -> None:
+    """The objective over direction and size of the error, with published predictors beside it."""
+    with card("error_map", f"{predictor.QUANTITIES[name].label} by direction and size of the error (reservation)"):
+        _problem(errors)
+        figure = predictor_figures.error_map(
+            dict(errors.found), name, OBJECTIVES[name], own, dict(published.found), is_complete=errors.is_complete
+        )
+        live_plot(figure, "plot_error_map", predictor.map_alt(name, len(errors.found)))
+        watch(errors, "errors", "stop_errors")
+
+
+def bias_curve(
+    errors: Job[ErrorCell, Measured],
+    trials: Job[Trial, Measured],
+    name: str,
+    spread: float,
+    best: Direction | None,
+) -> None:
+    """What the direction alone does, at the spread of the scenario's predictor."""
+    shown = list(dict.fromkeys((name, *WATCHED)))[:2]
+    with card("bias_curve", "Along the error direction; grey: no predictor, green: best"):
+        figure = predictor_figures.bias_curve(
+            dict(errors.found),
+            spread,
+            shown,
+            OBJECTIVES,
+            best,
+            trials.found.get(NO_PREDICTOR),
+            is_complete=best is not None,
+        )
+        live_plot(figure, "plot_bias", predictor_figures.alt_curve(shown, best))
+        if best is not None:
+            st.caption(predictor.best_sentence(name, best, spread))
+
+
+def limits(errors: Job[ErrorCell, Measured], trials: Job[Trial, Measured], name: str, spread: float) -> None:
+    """Up to which error and delay a predictor is worth it."""
+    with card("limits", "Worth it up to which error, and which delay"):
+        _problem(trials)
+        tried, found = dict(trials.found), dict(errors.found)
+        by_spread = {use: gains_by_spread(tried, found, use, objective_of_use(use, name)) for use in USES}
+        by_delay = {use: gains_by_delay(tried, use, spread, objective_of_use(use, name)) for use in USES}
+        is_complete = errors.is_complete and trials.is_complete
+        sentences = [
+            predictor.limits_of_use(use, name, by_spread[use], by_delay[use]) for use in USES if by_delay[use][0]
+        ]
+        figure = predictor_figures.limits(by_spread, by_delay, is_complete=is_complete)
+        live_plot(figure, "plot_limits", " ".join(sentences).replace("**", ""))
+        for sentence in sentences:
+            st.caption(sentence)
+        watch(trials, "runs", "stop_trials")
+
+
+def uses(trials: Job[Trial, Measured], spread: float) -> None:
+    """Ordering against reservation, at the same error."""
+    with card("uses", f"The same predictor (spread {spread:.2g}) to order or to reserve, with a full queue"):
+        _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses", 110)
+
+
+def money(capacities: Job[Use, Capacity]) -> None:
+    """GPUs and money saved at equal limits."""
+    with card("money", "In money, at the same limits"):
+        with st.container(horizontal=True, key="money_inputs"):
+            needed_rps = st.number_input(
+                "Load of the whole service (requests/s)",
+                0.1, 1e6, 50.0, key="needed_rps", persist_state="session",
+                help="More load: more replicas, and more of them saved by the same gain.",
+            )  # fmt: skip
+            retraining = st.number_input(
+                "Retraining (USD a month)",
+                0.0, 1e7, 0.0, key="retraining", persist_state="session",
+                help="What keeping the predictor up to date costs; taken off what it saves.",
+            )  # fmt: skip
+        if capacities.problem:
+            st.warning(capacities.problem)
+        without = capacities.found.get(Use.NONE)
+        using = {use: found for use, found in capacities.found.items() if use is not Use.NONE}
+        if without is not None:
+            for use in USES:
+                if use in using:
+                    found = worth(without, using[use], needed_rps, retraining)
+                    st.markdown(predictor.worth_sentence(use, found, needed_rps))
+            st.caption(predictor.capacity_note({use: gpu_ratio(without, using[use]) for use in USES if use in using}))
+        watch(capacities, "capacity searches", "stop_capacities")
+
+
+def lesson(published: Job[str, PublishedHere], trials: Job[Trial, Measured]) -> None:
+    """Accuracy is not order."""
+    found = dict(published.found)
+    with card("lesson", "The right class is not the right order"):
+        _problem(published)
+        live_plot(
+            predictor_figures.lesson(found, trials.found.get(NO_ORDER)),
+            "plot_lesson",
+            "Mean E2E per token against the order that published predictors keep.",
+        )
+        st.caption(predictor.lesson_sentence(found) or "Being computed.")
+        watch(published, "published predictors", "stop_published")
+
+
+def published_tables(
+    published: Job[str, PublishedHere],
+    trials: Job[Trial, Measured],
+    errors: Job[ErrorCell, Measured],
+    name: str,
+    spread: float,
+) -> None:
+    """The lesson in numbers, and drift of both uses."""
+    found = dict(published.found)
+    with card("published", "Published predictors, and drift: ordering from a full queue"):
+        _table(predictor.lesson_table(found), "lesson", 160)
+        _table(predictor.drift_table(found, trials.found.get(NO_ORDER)), "drift", 160)
+        st.caption(predictor.drift_sentence(dict(errors.found), name, OBJECTIVES[name], spread) or "Being computed.")
+
+
+def _table(columns: dict[str, list[str]], key: str, first_px: int) -> None:
+    """A table as high as its rows, whose first column is not cut off."""
+    table = pd.DataFrame(columns)
+    st.dataframe(
+        table,
+        hide_index=True,
+        row_height=ROW_PX,
+        height=ROW_PX * (len(table) + 1) + 12,
+        key=f"table_{key}",
+        column_config={next(iter(columns)): st.column_config.Column(width=first_px)},
+    )
+
+
+def _problem(job: Job[ErrorCell, Measured] | Job[Trial, Measured] | Job[str, PublishedHere]) -> None:
+    if job.problem:
+        st.error(job.problem)

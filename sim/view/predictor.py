@@ -1,0 +1,298 @@
+"""The words and tables of the page Predictor, computed from runs."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from sim.studies.predictor.break_even import (
+    DELAYS_MS,
+    E2E_PER_TOKEN,
+    NO_ORDER,
+    Trial,
+    break_even,
+    gains_by_delay,
+    gains_by_spread,
+    within_factor_of_two,
+)
+from sim.studies.predictor.error_map import (
+    FINE_BIASES,
+    NEAR_BEST,
+    OBJECTIVES,
+    TWICE,
+    Direction,
+    ErrorCell,
+    Found,
+    Objective,
+    differs,
+    direction,
+)
+from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
+from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.worth import Worth
+from sim.view.quantity import GOODPUT, NORM_LATENCY, OUTPUT_RATE, PREEMPTIONS, TPOT, TTFT, Quantity
+from sim.view.theme import short_number, short_percent
+
+MISSING = "-"
+OBJECTIVE_HELP = (
+    "What map, curve and verdict are about. throughput: output tokens/s; choose the operating point saturated to see "
+    "it apart from the load. p99 TPOT: the slowest answers. goodput: requests within the limits. preemptions: requests "
+    "thrown out for want of memory."
+)
+SHORT_NAMES = {  # of the published predictors that are drawn
+    "ceiling_lmsys": "ceiling: another answer",
+    "self_declared_lmsys": "self-declared",
+    "ranker_lmsys": "ranker",
+    "ranker_sharegpt_on_lmsys": "ranker after drift",
+    "finetuned_alpaca": "fine-tuned LLM",
+    "bert_5_class": "BERT, 5 classes",
+    "class_100_tokens_lmsys": "classes of 100 tokens",
+    "class10_lmsys": "10 classes",
+}
+QUANTITIES: dict[str, Quantity] = {  # of the objectives, by name
+    "throughput": OUTPUT_RATE,
+    "p99 TPOT": TPOT,
+    "goodput": GOODPUT,
+    "preemptions": PREEMPTIONS,
+}
+
+
+def shown(name: str, value: float) -> str:
+    """An objective's value with its unit."""
+    if math.isnan(value):
+        return MISSING
+    return f"{short_number(value * QUANTITIES[name].scale)} {QUANTITIES[name].unit}".strip()
+
+
+def factor(bias: float) -> str:
+    """A bias as what it makes of every prediction: 1.4 times, half ..."""
+    return f"{math.exp(bias):.2g}x"
+
+
+def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: float) -> str:
+    """One sentence: whether over- or under-prediction hurts more, by how much, and up to where a predictor is worth it.
+
+    Parameters
+    ----------
+    name : str
+        Of the objective.
+    found, tried : mapping
+        Runs so far: errors of a reservation; no predictor, and other spreads and delays.
+    spread : float
+        Of the scenario's predictor.
+    """
+    objective = OBJECTIVES[name]
+    best = direction(found, spread, objective)
+    if best is None:
+        is_undefined = len(found) >= len(FINE_BIASES) and not any(objective.of(now) > 0 for now in found.values())
+        if is_undefined and name == "goodput":
+            return "Goodput needs a limit: set one under Targets, or choose another objective."
+        return "Error direction: the price of predicting too long or too short is being computed."
+    if not differs(found.values(), objective):
+        return f"The error of a prediction makes no difference to {name} here: memory is never short."
+    return f"{direction_sentence(name, objective, best)}{limit_clause(tried, found, name, spread)}."
+
+
+def direction_sentence(name: str, objective: Objective, found: Direction) -> str:
+    """Which direction hurts more and by how much, in percent of the unbiased value, or in numbers of preemptions."""
+    over, under = (loss(found.unbiased, value, objective) for value in (found.over, found.under))
+    small = NEAR_BEST * max(abs(found.unbiased), abs(found.over), abs(found.under))
+    if abs(over - under) <= small:
+        return f"Over- and under-prediction hurt {name} alike: {_effect(name, found, found.over)} either way"
+    worse, milder = ("Over", "under") if over > under else ("Under", "over")
+    values = (found.over, found.under) if over > under else (found.under, found.over)
+    lengths = ("twice too long", "half as long") if over > under else ("half as long", "twice too long")
+    verb = "are" if name == "preemptions" else "is"
+    return (
+        f"{worse}-prediction hurts more: {lengths[0]}, {name} {verb} {_effect(name, found, values[0])}; "
+        f"{milder}-prediction, {lengths[1]}, {_effect(name, found, values[1])}"
+    )
+
+
+def loss(unbiased: float, value: float, objective: Objective) -> float:
+    """How much worse a value is than the unbiased one, in the objective's unit."""
+    return unbiased - value if objective.is_higher_better else value - unbiased
+
+
+def _effect(name: str, found: Direction, value: float) -> str:
+    """A value of the curve against the unbiased one."""
+    if name == "preemptions":
+        return f"{value:,.0f} instead of {found.unbiased:,.0f}"
+    change = value / found.unbiased - 1 if found.unbiased else 0.0
+    if abs(change) < NEAR_BEST / 2:
+        return "the same"
+    if change >= 1:
+        return f"{value / found.unbiased:.2g} times as high"
+    return f"{100 * abs(change):.0f} % {'higher' if change > 0 else 'lower'}"
+
+
+def best_sentence(name: str, found: Direction, spread: float) -> str:
+    """The best bias, the range that is as good, and the quantile it means."""
+    text = f"Best for {name}: predict {factor(found.best_bias)} the likeliest length (bias {found.best_bias:+.2f})"
+    if found.best_bias in (FINE_BIASES[0], FINE_BIASES[-1]):
+        text += ", the end of what was tried"
+    if found.most_bias > found.least_bias:
+        text += f"; from {factor(found.least_bias)} to {factor(found.most_bias)} it is as good within 1 %"
+    if found.quantile is None:
+        return f"{text}. Without spread there is no quantile to choose."
+    quantile = short_percent(found.quantile)
+    return f"{text}. At spread {spread:.2g} that reserves the {quantile} quantile of what is predicted."
+
+
+def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
+    """Up to where a reservation by prediction is worth it, as the end of the verdict; empty until it is known."""
+    objective = OBJECTIVES[name]
+    spreads, by_spread = gains_by_spread(tried, found, Use.RESERVE, objective)
+    delays, by_delay = gains_by_delay(tried, Use.RESERVE, spread, objective)
+    if not by_spread or len(delays) < len(DELAYS_MS):
+        return ""
+    limit, delay = break_even(spreads, by_spread), break_even(delays, by_delay)
+    if math.isnan(limit):
+        return "; even without error a reservation by prediction is no better than no predictor"
+    late = "" if math.isnan(delay) else f" and {delay_limit(delay)}"
+    return f"; a reservation by prediction is worth it {spread_limit(limit)}{late}"
+
+
+Gains = tuple[Sequence[float], Sequence[float]]
+
+
+def limits_of_use(use: Use, name: str, by_spread: Gains, by_delay: Gains) -> str:
+    """Break-even error and delay of a use, and what it is judged by."""
+    what = name if use is Use.RESERVE else "mean E2E per token, full queue"
+    spread, delay = break_even(*by_spread), break_even(*by_delay)
+    if math.isnan(spread):
+        return f"**{use.value.capitalize()}** (judged by {what}): no better than no predictor, even without error."
+    late = f" and {delay_limit(delay)}"
+    if math.isnan(delay):
+        late = "; with this predictor's own error not even without delay"
+    return f"**{use.value.capitalize()}** (judged by {what}): worth it {spread_limit(spread)}{late}."
+
+
+def objective_of_use(use: Use, name: str) -> Objective:
+    """What a use is judged by: an order leaves throughput as it is, and shortens the wait of short answers."""
+    return E2E_PER_TOKEN if use is Use.ORDER else OBJECTIVES[name]
+
+
+def spread_limit(limit: float) -> str:
+    """A break-even spread in words; there is one."""
+    if math.isinf(limit):
+        return "at every spread tried"
+    return f"below a spread of {limit:.2g} (within a factor of 2: {short_percent(within_factor_of_two(limit))})"
+
+
+def delay_limit(limit_ms: float) -> str:
+    """A break-even delay in words; there is one."""
+    return "at every delay tried" if math.isinf(limit_ms) else f"below {short_number(limit_ms)} ms"
+
+
+def use_rows(tried: Mapping[Trial, Measured], spread: float) -> dict[str, Measured]:
+    """The uses with a full queue, by name and as far as they are known."""
+    rows = {
+        Use.NONE.value: NO_ORDER,
+        Use.ORDER.value: Trial(Use.ORDER, spread, 0.0, True),
+        Use.RESERVE.value: Trial(Use.RESERVE, spread, 0.0, True),
+    }
+    return {name: tried[trial] for name, trial in rows.items() if trial in tried}
+
+
+def uses_table(runs: Mapping[str, Measured]) -> dict[str, list[str]]:
+    """The uses side by side: column title to one text a row."""
+
+    def column(field: str, scale: float = 1.0) -> list[str]:
+        values = [getattr(now, field) * scale for now in runs.values()]
+        return [MISSING if math.isnan(value) else short_number(value) for value in values]
+
+    return {
+        "Use": list(runs),
+        OUTPUT_RATE.axis_title: column("output_tokens_per_s"),
+        f"mean E2E per token ({NORM_LATENCY.unit})": column("norm_latency_mean_s", NORM_LATENCY.scale),
+        f"p99 TTFT ({TTFT.unit})": column("ttft_p99_s", TTFT.scale),
+        f"p99 TPOT ({TPOT.unit})": column("tpot_p99_s", TPOT.scale),
+        "goodput (requests/s)": column("goodput_rps"),
+        "preemptions": column("preemptions"),
+    }
+
+
+def lesson_table(found: Mapping[str, PublishedHere]) -> dict[str, list[str]]:
+    """Accuracy beside order, published and here: column title to one text a predictor."""
+    rows = [found[name] for name in LESSON if name in found]
+    return {
+        "Published predictor": [SHORT_NAMES[row.published.name] for row in rows],
+        "accuracy, published": [_percent(row.published.accuracy) for row in rows],
+        "accuracy, here": [_percent(row.accuracy) for row in rows],
+        "tau, published": [f"{row.published.tau:.2f}" for row in rows],
+        "tau, here": [f"{row.tau:.2f}" for row in rows],
+        "E2E/token (ms)": [short_number(1000 * row.ordering.norm_latency_mean_s) for row in rows],
+    }
+
+
+def lesson_sentence(found: Mapping[str, PublishedHere]) -> str:
+    """What accuracy says of order here; empty until both ends are there."""
+    accurate, ranker = (found.get(name) for name in ("class10_lmsys", "ranker_lmsys"))
+    if accurate is None or ranker is None:
+        return ""
+    slow, fast = (1000 * row.ordering.norm_latency_mean_s for row in (accurate, ranker))
+    return (
+        f"The 10-class predictor names the right class of {short_percent(accurate.accuracy)} of answers here and keeps "
+        f"the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class; the ranker "
+        f"names no class and keeps it with {ranker.tau:.2f}. Served in their order from a full queue, an answer takes "
+        f"{short_number(slow)} and {short_number(fast)} ms per token on average."
+    )
+
+
+def drift_table(found: Mapping[str, PublishedHere], without: Measured | None) -> dict[str, list[str]]:
+    """Rankers built for the traffic and ones from elsewhere, by what ordering gains: column title to texts."""
+    rows: list[tuple[str, ...]] = []
+    for built, moved in DRIFTS:
+        if without is not None and built in found and moved in found:
+            own, other = found[built], found[moved]
+            taus = [f"{each.published.tau:.2f}" for each in (own, other)]
+            changes = [_change(each.ordering, without) for each in (own, other)]
+            rows.append((own.published.data, *taus, *changes))
+    titles = ("Traffic", "tau, own ranker", "tau, drifted", "E2E/token, own ranker", "E2E/token, drifted")
+    return {title: [row[i] for row in rows] for i, title in enumerate(titles)}
+
+
+def drift_sentence(found: Found, name: str, objective: Objective, spread: float) -> str:
+    """A reservation after answers have grown or shrunk; empty until it is known."""
+    best = direction(found, spread, objective)
+    if best is None:
+        return ""
+    step = TWICE / 2
+    longer, shorter = (objective.of(found[ErrorCell(bias, spread)]) for bias in (-step, step))
+    return (
+        f"**Drift** of a reservation: when answers have grown by {math.expm1(step):.0%} since the predictor was built, "
+        f"{name} is {shown(name, longer)} instead of {shown(name, best.unbiased)}; when they have shrunk as much, "
+        f"{shown(name, shorter)}."
+    ).replace("%", " %")
+
+
+def _change(now: Measured, without: Measured) -> str:
+    """Mean E2E per token against no predictor, in percent."""
+    return f"{100 * (now.norm_latency_mean_s / without.norm_latency_mean_s - 1):+.0f} %"
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None or math.isnan(share) else short_percent(share)
+
+
+def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
+    """GPUs and money that a use saves at the same limits."""
+    before, after = found.without.gpus, found.using.gpus
+    text = (
+        f"**{use.value.capitalize()}**: {needed_rps:,.3g} requests/s within the limits take {after:,} GPUs instead of "
+        f"{before:,}, and {found.predictor_gpus:,.2g} for the predictor"
+    )
+    if found.saved_usd_per_month is None:
+        return f"{text}; the GPU has no price."
+    sign = "saved" if found.saved_usd_per_month >= 0 else "lost"
+    return f"{text}: **{abs(found.saved_usd_per_month):,.0f} USD a month {sign}**, retraining included."
+
+
+def capacity_note(ratios: Mapping[Use, float]) -> str:
+    """How much more one replica sustains, by use."""
+    texts = [f"{use.value} {100 * ratio:+.1f} %" for use, ratio in ratios.items() if not math.isnan(ratio)]
+    return f"One replica sustains, against no predictor: {', '.join(texts)}." if texts else ""
+
+
+def map_alt(name: str, num_runs: int) -> str:
+    """What the heat map shows, for people who do not see it."""
+    return f"{QUANTITIES[name].label} over direction and size of the prediction error, {num_runs} runs."

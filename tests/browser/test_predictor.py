@@ -1,0 +1,83 @@
+"""Predictor in a real browser: answers read off the page, progressive, live and accessible."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.predictor.error_map import TWICE
+from sim.studies.predictor.uses import Use, own_error, run, with_error
+from sim.studies.saturated import saturated
+from tests.browser.test_explore import press
+from tests.browser.test_length_tail import verdict, violations
+
+CHARTS = 4
+
+
+def complete(page: Any) -> None:
+    """Until nothing is left to stop."""
+    page.wait_for_function(
+        "document.querySelector('h1') && !document.querySelector('h1').innerText.includes('being computed')"
+        " && ![...document.querySelectorAll('button')].some(each => each.innerText === 'Stop')",
+        timeout=180_000,
+    )
+
+
+@pytest.mark.parametrize("name", ["heavy-tail", "reasoning"])
+def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page, settled, name):
+    page.goto(f"{server}/predictor?preset={name}&n=500&at=saturated")
+    settled(charts=CHARTS)
+    complete(page)
+    told = verdict(page)
+    scenario = saturated(with_values(preset(name), {"workload.num_requests": 500}))
+    rates = {
+        bias: run(with_error(scenario, Use.RESERVE, bias, own_error(scenario)[1])).output_tokens_per_s
+        for bias in (-TWICE, 0.0, TWICE)
+    }
+    over, under = (rates[bias] / rates[0.0] - 1 for bias in (TWICE, -TWICE))
+    assert told.startswith("Over-prediction hurts more" if over < under else "Under-prediction hurts more")
+    shown = re.search(r"twice too long, (?:throughput is )?([\d.]+) % (lower|higher)", told)
+    assert shown is not None, told
+    assert float(shown[1]) == pytest.approx(100 * abs(over), abs=0.51)
+    assert (shown[2] == "lower") == (over < 0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(server, page, settled, axe, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{server}/predictor?preset=memory-pressure&n=300&at=saturated")
+    settled(charts=CHARTS)
+    complete(page)
+    settled(charts=CHARTS)
+    told = violations(page, axe)
+    assert told == [], json.dumps(told, indent=1)
+
+
+def test_a_knob_moves_the_map_and_leaves_published_figures(server, page, settled):
+    page.goto(f"{server}/predictor?preset=memory-pressure&n=300&at=saturated")
+    settled(charts=CHARTS)
+    complete(page)
+    plot = "document.querySelector('.st-key-plot_error_map .js-plotly-plot')._fullData"
+    heat = f"JSON.stringify(Array.from({plot}[0].z, row => Array.from(row)))"
+    page.wait_for_function(f"{plot}[2]?.text?.length === 8")
+    before, marks = page.evaluate(heat), page.evaluate(f"JSON.stringify({plot}[2].y)")
+    press(page, "mem", "End")
+    page.wait_for_url("**mem=*")
+    page.wait_for_function(f"before => {heat} !== before", arg=before)
+    complete(page)
+    settled(charts=CHARTS)
+    page.wait_for_function(
+        f"marks => {plot}[2]?.text?.length === 8 && JSON.stringify({plot}[2].y) === marks", arg=marks
+    )
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
+    page.goto(f"{server}/predictor?preset=reasoning&seed=9&at=saturated")
+    page.get_by_role("button", name="Stop").first.click(timeout=120_000)
+    page.get_by_text("Stopped after").first.wait_for(timeout=120_000)
+    settled(charts=CHARTS)
+    assert page.get_by_test_id("stException").count() == 0

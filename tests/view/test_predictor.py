@@ -1,0 +1,207 @@
+"""Predictor in words, tables and figures: from numbers written down here."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim.catalog import published_predictor
+from sim.studies.bill import Bill
+from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Trial
+from sim.studies.predictor.error_map import BIASES, FINE_BIASES, OBJECTIVES, SPREADS, TWICE, ErrorCell, direction
+from sim.studies.predictor.published import LESSON, PublishedHere
+from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.worth import Worth
+from sim.view import predictor, predictor_figures
+
+THROUGHPUT = OBJECTIVES["throughput"]
+
+
+def now(tokens_per_s=100.0, tpot_s=0.02, preemptions=0.0, e2e_s=0.1):
+    return Measured(tokens_per_s, tpot_s, 1.0, preemptions, e2e_s, 0.5)
+
+
+def errors(value):
+    """The whole map, by a function of the bias."""
+    cells = [ErrorCell(bias, 0.5) for bias in FINE_BIASES]
+    cells += [ErrorCell(bias, spread) for spread in SPREADS for bias in BIASES if spread != 0.5]
+    return {cell: value(cell.bias) for cell in cells}
+
+
+def steep(bias):
+    """Twice too long costs 40 %, half as long 10 %."""
+    return now(100 - 40 * max(bias, 0) / TWICE - 10 * max(-bias, 0) / TWICE)
+
+
+def trials(without=80.0, lost_at_ms=10.0):
+    found = {NO_PREDICTOR: now(without), NO_ORDER: now(e2e_s=0.4)}
+    for delay in DELAYS_MS:
+        found[Trial(Use.RESERVE, 0.5, delay, False)] = now(100 if delay < lost_at_ms else 60)
+    return found
+
+
+def published(name, tau, accuracy=math.nan, e2e_s=0.1, spread=0.6):
+    return PublishedHere(published_predictor(name), tau, accuracy, spread, now(e2e_s=e2e_s))
+
+
+def test_verdict_says_which_direction_hurts_more_by_how_much_and_up_to_where_it_is_worth_it():
+    # 25 % better at a delay of 3 ms and 25 % worse at 10: 1 % is passed at 3 + 7 * 24 / 50.
+    told = predictor.verdict("throughput", errors(steep), trials(), 0.5)
+    assert told == (
+        "Over-prediction hurts more: twice too long, throughput is 40 % lower; under-prediction, half as long, 10 % "
+        "lower; a reservation by prediction is worth it at every spread tried and below 6.36 ms."
+    )
+
+
+def test_verdict_of_the_other_direction_and_of_equal_ones():
+    under = predictor.verdict("throughput", errors(lambda bias: steep(-bias)), {}, 0.5)
+    assert under.startswith("Under-prediction hurts more: half as long, throughput is 40 % lower; over-prediction")
+    alike = predictor.verdict("throughput", errors(lambda bias: now(100 - abs(bias))), {}, 0.5)
+    assert alike.startswith("Over- and under-prediction hurt throughput alike")
+
+
+def test_verdict_without_effect_without_limits_and_while_it_is_computed():
+    assert "makes no difference to throughput here" in predictor.verdict(
+        "throughput", errors(lambda bias: now()), trials(), 0.5
+    )
+    assert "is being computed" in predictor.verdict("throughput", {}, {}, 0.5)
+    undefined = {cell: run._replace(goodput_rps=np.nan) for cell, run in errors(steep).items()}
+    assert predictor.verdict("goodput", undefined, {}, 0.5).startswith("Goodput needs a limit")
+
+
+def test_preemptions_are_told_in_numbers():
+    told = predictor.verdict("preemptions", errors(lambda bias: now(preemptions=max(-bias, 0.0) * 100 + 0.0)), {}, 0.5)
+    assert told.startswith("Under-prediction hurts more: half as long, preemptions are 69 instead of 0")
+
+
+def test_a_predictor_that_is_no_better_than_none_is_said_so():
+    told = predictor.verdict("throughput", errors(steep), trials(without=100.0), 0.5)
+    assert told.endswith("even without error a reservation by prediction is no better than no predictor.")
+
+
+def test_best_bias_with_its_range_and_quantile():
+    best = direction(errors(lambda bias: now(100 - 50 * abs(bias - TWICE))), 0.5, THROUGHPUT)
+    told = predictor.best_sentence("throughput", best, 0.5)
+    assert "predict 2x the likeliest length (bias +0.69)" in told
+    assert "reserves the 92 % quantile" in told
+    assert predictor.best_sentence("throughput", best._replace(quantile=None), 0.0).endswith("no quantile to choose.")
+
+
+def test_limits_of_a_use_in_words():
+    falling = ([0.0, 1.0], [0.21, -0.19])
+    told = predictor.limits_of_use(Use.ORDER, "throughput", falling, ([0.0, 10.0], [0.5, 0.4]))
+    assert told == (
+        "**Ordering** (judged by mean E2E per token, full queue): worth it below a spread of 0.5 (within a factor of "
+        "2: 83 %) and at every delay tried."
+    )
+    never = predictor.limits_of_use(Use.RESERVE, "throughput", ([0.0], [-0.1]), falling)
+    assert never.endswith("no better than no predictor, even without error.")
+
+
+def test_uses_table_has_a_row_for_each_run_there_is():
+    rows = predictor.use_rows({NO_ORDER: now(200.0), Trial(Use.ORDER, 0.5, 0.0, True): now(300.0)}, 0.5)
+    table = predictor.uses_table(rows)
+    assert table["Use"] == ["no predictor", "ordering"]
+    assert table["Output rate (tokens/s)"] == ["200", "300"]
+    assert table["p99 TPOT (ms)"] == ["20", "20"]
+
+
+def test_lesson_sets_accuracy_beside_order():
+    found = {
+        "class10_lmsys": published("class10_lmsys", 0.17, 0.97, e2e_s=0.9),
+        "ranker_lmsys": published("ranker_lmsys", 0.62, e2e_s=0.3),
+    }
+    table = predictor.lesson_table(found)
+    assert table["accuracy, published"] == ["97 %", "-"]
+    assert table["accuracy, here"] == ["97 %", "-"]
+    assert table["tau, here"] == ["0.17", "0.62"]
+    told = predictor.lesson_sentence(found)
+    assert "right class of 97 % of answers here and keeps the order with a tau of only 0.17" in told
+    assert "900 and 300 ms per token" in told
+    assert predictor.lesson_sentence({}) == ""
+
+
+def test_drift_table_compares_the_ranker_built_for_the_traffic_with_one_from_elsewhere():
+    found = {
+        "ranker_lmsys": published("ranker_lmsys", 0.62, e2e_s=0.1),
+        "ranker_sharegpt_on_lmsys": published("ranker_sharegpt_on_lmsys", 0.45, e2e_s=0.3),
+    }
+    table = predictor.drift_table(found, now(e2e_s=0.4))
+    assert table["Traffic"] == ["LMSYS-Chat-1M"]
+    assert (table["tau, own ranker"], table["tau, drifted"]) == (["0.62"], ["0.45"])
+    assert (table["E2E/token, own ranker"], table["E2E/token, drifted"]) == (["-75 %"], ["-25 %"])
+
+
+def test_drift_of_a_reservation_is_read_off_the_curve():
+    told = predictor.drift_sentence(errors(steep), "throughput", THROUGHPUT, 0.5)
+    assert "grown by 41 % since the predictor was built, throughput is 95 tokens/s instead of 100 tokens/s" in told
+    assert "shrunk as much, 80 tokens/s" in told
+
+
+def test_worth_in_words():
+    bills = [Bill(n, n, n, n, None, None) for n in (10, 8)]
+    told = predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, 2090.0), 40.0)
+    assert told == (
+        "**Ordering**: 40 requests/s within the limits take 8 GPUs instead of 10, and 0.5 for the predictor: "
+        "**2,090 USD a month saved**, retraining included."
+    )
+    assert "lost" in predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, -5.0), 40.0)
+    assert predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, None), 40.0).endswith("has no price.")
+    assert predictor.capacity_note({Use.ORDER: 0.25, Use.RESERVE: math.nan}) == (
+        "One replica sustains, against no predictor: ordering +25.0 %."
+    )
+
+
+def test_map_has_the_objective_in_its_unit_the_own_predictor_and_the_published_ones_apart():
+    found = {"ranker_lmsys": published("ranker_lmsys", 0.62, spread=0.60)}
+    found |= {"self_declared_lmsys": published("self_declared_lmsys", 0.67, spread=0.61)}
+    found |= {"class10_lmsys": published("class10_lmsys", 0.17, 0.97, spread=3.7)}
+    figure = predictor_figures.error_map(
+        errors(lambda bias: now(tpot_s=0.02)), "p99 TPOT", OBJECTIVES["p99 TPOT"], (TWICE, 0.5), found, is_complete=True
+    )
+    heat, own, names = figure.data
+    assert np.asarray(heat.z).shape == (len(SPREADS), len(BIASES))
+    assert np.asarray(heat.z) == pytest.approx(20)
+    assert heat.reversescale
+    assert (own.x[0], own.y[0]) == (1, 0.5)
+    assert list(names.text) == ["ranker", "self-declared", "10 classes ▴ 3.7"]
+    assert np.diff(names.y).min() > 0.05
+    assert max(names.y) <= figure.layout.yaxis.range[1]
+
+
+def test_labels_are_moved_apart_and_stay_below_the_top():
+    assert predictor_figures.spaced([0.1, 0.11, 0.9], 0.1, 1.0) == pytest.approx([0.1, 0.2, 0.9])
+    assert predictor_figures.spaced([0.95, 0.96, 0.97], 0.1, 1.0) == pytest.approx([0.8, 0.9, 1.0])
+    assert predictor_figures.spaced([], 0.1, 1.0) == []
+
+
+def test_curve_marks_both_sides_the_best_and_no_predictor():
+    found = errors(steep)
+    best = direction(found, 0.5, THROUGHPUT)
+    figure = predictor_figures.bias_curve(
+        found, 0.5, ("throughput", "p99 TPOT"), OBJECTIVES, best, now(80.0), is_complete=True
+    )
+    names = [trace.name for trace in figure.data]
+    assert names == ["throughput", "no predictor", "p99 TPOT", "no predictor"]
+    assert list(figure.data[0].x) == pytest.approx([bias / TWICE for bias in FINE_BIASES])
+    assert list(figure.data[1].y) == [80, 80]
+    words = " ".join(each.text for each in figure.layout.annotations)
+    assert "under-predicts" in words
+    assert "over-predicts" in words
+    assert len([shape for shape in figure.layout.shapes if shape.type == "rect"]) == 2
+
+
+def test_limits_have_a_line_for_each_use_in_both_panels():
+    gains = {Use.RESERVE: ([0.0, 0.5], [0.2, 0.1]), Use.ORDER: ([0.0, 0.5], [0.4, 0.3])}
+    figure = predictor_figures.limits(gains, gains, is_complete=False)
+    assert [trace.name for trace in figure.data] == ["reservation", "ordering"] * 2
+    assert list(figure.data[0].y) == pytest.approx([20, 10])
+    assert figure.layout.annotations[0].text.startswith("incomplete")
+
+
+def test_every_predictor_of_the_lesson_has_a_name_and_a_place():
+    found = {name: published(name, 0.5, 0.9) for name in LESSON}
+    figure = predictor_figures.lesson(found, now(e2e_s=0.4))
+    assert len(figure.data[0].x) == len(LESSON)
+    assert figure.data[0].text[0] == "10 classes: 90 % in the right class"
+    assert list(figure.data[1].y) == [400, 400]
