@@ -20,27 +20,22 @@ if asked.scenario is None:
 runs.ready()
 scenario = without_load(asked.scenario)
 head, numbers = st.container(), st.container()
-wanted = capacity_cards.controls(scenario)
-price = wanted.price_per_gpu_hour
-job = base_job(scenario, asked.trace, wanted.share)
+terms = capacity_cards.controls(scenario)
+job = base_job(scenario, asked.trace, terms.share)
 light = job.found.get(LIGHT)
 searched = [each for name, each in sorted(job.found.items(), key=str) if name != LIGHT]
-own = words.own_option(scenario, searched, wanted.needed_rps, wanted.headroom, price)
+own = words.own_option(scenario, searched, terms)
 
 with head:
     if job.problem:
         header("No rate can be found that this server sustains.", asked, can_pin=False)
         st.error(job.problem)
         st.stop()
-    header(
-        words.verdict(wanted.needed_rps, own, wanted.headroom, wanted.share) if own else words.SEARCHING,
-        asked,
-        can_pin=False,
-    )
+    header(words.verdict(own, terms) if own else words.SEARCHING, asked, can_pin=False)
     st.caption(words.interval_sentence(own) if own else f"Limits: {words.limits_words(scenario)}.")
     watch(job, "searches", "stop_search")
 with numbers:
-    draw(words.tiles(own, wanted.needed_rps))
+    draw(words.tiles(own, terms.needed_rps))
 left, right = st.columns(2, gap="small")
 with left:
     gpus = capacity_cards.gpus_to_compare(scenario)
@@ -49,16 +44,12 @@ with right:
 if own is None:
     st.stop()
 
-others = deployment_job(scenario, asked.trace, wanted.share, gpus)
-changes = what_if_job(scenario, asked.trace, wanted.share, cap, factor)
-is_compared = others.is_done and light is not None  # before the rows are read: none may come between
-terms = (wanted.needed_rps, wanted.headroom, price)
-deployments = [own, *words.options(own, light, dict(others.found), *terms)]
-changed = words.options(own, light, dict(changes.found), *terms)
+others = deployment_job(scenario, asked.trace, terms.share, gpus)
+changes = what_if_job(scenario, asked.trace, terms.share, cap, factor)
 with left:
-    capacity_cards.deployments(deployments, own, others, is_complete=is_compared)
-    capacity_cards.deployment_table(deployments)
+    options = capacity_cards.deployments(own, light, others, terms)
+    capacity_cards.deployment_table(options)
 with right:
     with card("what_if", "What if"):
-        capacity_cards.what_if(own, changed, changes)
-    capacity_cards.growth(deployments, own, wanted.needed_rps, wanted.headroom)
+        capacity_cards.what_if(own, light, changes, terms)
+    capacity_cards.growth(options, own, terms)

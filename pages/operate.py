@@ -4,6 +4,7 @@ import streamlit as st
 from ui import operate_cards, runs
 from ui.card import card
 from ui.header import header
+from ui.job import watch
 from ui.operate_jobs import cap_job
 
 from sim.view import operate as words
@@ -21,13 +22,16 @@ left, right = st.columns(2, gap="small")
 with left, card("cap", "An output cap"):
     cap = operate_cards.chosen_cap()
     job = cap_job(scenario, trace, cap)
-    is_complete, points = job.is_complete, dict(job.found)  # in this order: nothing may come between
-    operate_cards.caps(job, cap, is_complete=is_complete, points=points)
+    points = dict(job.found)
+    watch(job, "runs of this cap", "stop_cap")
+    curves = st.container()
 with head:
-    header(words.verdict(cap, points), asked, can_pin=False)
+    header(words.verdict(cap, points) if not job.problem else words.NOT_KNOWN, asked, can_pin=False)
 with right, card("sla", "Service level: the target and the lengths it assumes"):
     operate_cards.service_level(scenario, trace)
-with right, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
-    operate_cards.margins(scenario, trace, is_saturated=asked.is_saturated)
+with curves:  # after the target: what comes first on the page is computed first
+    operate_cards.caps(scenario, trace, cap, points)
 with left, card("types", "Routing by task type"):
     operate_cards.by_type(scenario)
+with right, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
+    operate_cards.margins(scenario, trace, is_saturated=asked.is_saturated)

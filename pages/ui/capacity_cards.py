@@ -1,20 +1,21 @@
 """The controls and cards of Capacity."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from ui.card import card
-from ui.job import Job, watch
+from ui.job import Job, JobFeed, watch
 from ui.live_plot import live_plot
 
 from sim.catalog import gpu, gpu_names
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative
+from sim.studies.capacity import Searched
 from sim.view import capacity as words
 from sim.view import capacity_figures as figures
-from sim.view.capacity import Option
+from sim.view.capacity import Option, Terms
 from sim.view.steps import powers_of_two
 
 DEFAULT_NEED_RPS = 50.0
@@ -25,16 +26,7 @@ SHARES = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
 
 
-class Wanted(NamedTuple):
-    """What the controls ask for."""
-
-    needed_rps: float
-    headroom: float
-    share: float
-    price_per_gpu_hour: float | None
-
-
-def controls(scenario: Scenario) -> Wanted:
+def controls(scenario: Scenario) -> Terms:
     """Load, headroom, share within the limits, and price."""
     with st.container(key="controls"):
         need, room, share, price = st.columns([1, 1.25, 0.9, 1], gap="medium")
@@ -78,7 +70,7 @@ def controls(scenario: Scenario) -> Wanted:
         help="What you pay. Empty: the catalogue's indicative price"
         + ("." if listed is None else f" ({gpu(scenario.deployment.gpu).price_source})."),
     )
-    return Wanted(float(needed_rps), int(headroom) / 100, int(within) / 100, own)
+    return Terms(float(needed_rps), int(headroom) / 100, int(within) / 100, own)
 
 
 def what_if_controls() -> tuple[int, float]:
@@ -118,15 +110,25 @@ def gpus_to_compare(scenario: Scenario) -> tuple[str, ...]:
     return tuple(dict.fromkeys([scenario.deployment.gpu, *chosen]))
 
 
-def deployments(options: Sequence[Option], own: Option, job: Job[str, Alternative], *, is_complete: bool) -> None:
-    """The same load on other GPUs."""
+def deployments(own: Option, light: Searched | None, job: Job[str, Alternative], terms: Terms) -> list[Option]:
+    """The same load on other GPUs; returns those found so far, the chosen one first."""
+
+    def found() -> list[Option]:
+        return [own, *words.options(own, light, dict(job.found), terms)]
+
     with card("deployments", "The same load elsewhere", {"usd": "$/h", "gpus": "GPUs"}) as which:
-        figure = figures.deployments(options, own.name, which, job.total + 1, is_complete=is_complete)
-        sentence = words.cheapest_sentence(options, own)
-        live_plot(figure, "plot_deployments", sentence or "Bills side by side.")
-        if sentence and is_complete:
+
+        def picture() -> tuple[go.Figure, str]:
+            is_complete = job.is_done  # before the rows are read: none may come between
+            options = found()
+            figure = figures.deployments(options, own.name, which, job.total + 1, is_complete=is_complete)
+            return figure, words.cheapest_sentence(options, own) or "Bills side by side."
+
+        JobFeed(job, picture).draw("plot_deployments")
+        if job.is_done and (sentence := words.cheapest_sentence(found(), own)):
             st.caption(sentence)
         watch(job, "deployments", "stop_deployments")
+    return found()
 
 
 def deployment_table(options: Sequence[Option]) -> None:
@@ -145,20 +147,23 @@ def deployment_table(options: Sequence[Option]) -> None:
                 st.markdown("\n".join(f"- {sentence}" for sentence in refused))
 
 
-def what_if(base: Option, changed: Sequence[Option], job: Job[str, Alternative]) -> None:
+def what_if(own: Option, light: Searched | None, job: Job[str, Alternative], terms: Terms) -> None:
     """What a cap, a longer tail or no variance does to the bill."""
-    live_plot(
-        figures.what_if(base, changed, job.total + 1), "plot_what_if", " ".join(words.what_if_sentences(base, changed))
-    )
-    for sentence in words.what_if_sentences(base, changed):
+
+    def picture() -> tuple[go.Figure, str]:
+        changed = words.options(own, light, dict(job.found), terms)
+        return figures.what_if(own, changed, job.total + 1), " ".join(words.what_if_sentences(own, changed))
+
+    JobFeed(job, picture).draw("plot_what_if")
+    for sentence in words.what_if_sentences(own, words.options(own, light, dict(job.found), terms)):
         st.caption(sentence)
     watch(job, "changes", "stop_what_if")
 
 
-def growth(options: Sequence[Option], own: Option, needed_rps: float, headroom: float) -> None:
+def growth(options: Sequence[Option], own: Option, terms: Terms) -> None:
     """The bill as the load grows."""
     with card("growth", "The bill as the load grows"):
         best = words.cheapest([each for each in options if each.name != own.name])
         drawn = [own, best] if best else [own]
-        figure = figures.growth(drawn, own.name, needed_rps, headroom)
+        figure = figures.growth(drawn, own.name, terms)
         live_plot(figure, "plot_growth", f"Price an hour against requests/s for {' and '.join(o.name for o in drawn)}.")

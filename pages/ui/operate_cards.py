@@ -3,16 +3,16 @@
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
-from ui.job import Job, watch
-from ui.live_plot import live_plot
-from ui.operate_jobs import BREAKING, CapKey, Parted, margin_job, routing_job, sla_job
+from ui.job import Job, JobFeed, watch
+from ui.operate_jobs import BREAKING, TAIL, CapKey, Parted, caps_job, margin_job, routing_job, sla_job
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies.caps import CapPoint
 from sim.studies.margins import MarginPoint, margins_of, present_value
-from sim.studies.sla import Attained, Breaking
+from sim.studies.sla import AS_IS, ASSUMED, Attained, Breaking
 from sim.view import operate as words
 from sim.view import operate_figures as figures
 from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
@@ -38,16 +38,22 @@ def chosen_cap() -> int:
     return int(text)
 
 
-def caps(job: Job[CapKey, CapPoint], cap: int, *, is_complete: bool, points: dict[CapKey, CapPoint]) -> None:
+def caps(scenario: Scenario, trace: Trace | None, cap: int, points: dict[CapKey, CapPoint]) -> None:
     """What a cap gives and takes, with three kinds of clients."""
+    job = caps_job(scenario, trace)
     if job.problem:
         st.error(job.problem)
-    shown = list(points.values())
-    live_plot(figures.caps(shown, cap, is_complete=is_complete), "plot_caps", figures.in_words(shown))
-    watch(job, "runs", "stop_caps")
+
+    def picture() -> tuple[go.Figure, str]:
+        is_complete = job.is_complete  # before the points are read: none may come between
+        shown = list((points | dict(job.found)).values())
+        return figures.caps(shown, cap, is_complete=is_complete), figures.in_words(shown)
+
+    JobFeed(job, picture).draw("plot_caps")
     for sentence in words.cap_sentences(cap, points):
         st.caption(sentence)
     st.dataframe(pd.DataFrame(words.type_table(cap, points)), hide_index=True, row_height=ROW_PX, key="table_cap_types")
+    watch(job, "caps", "stop_caps")
 
 
 def service_level(scenario: Scenario, trace: Trace | None) -> None:
@@ -79,8 +85,9 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
     if job.problem:
         st.error(job.problem)
     broken = found.pop(BREAKING, None)
-    rows: dict[str, Attained] = {row.name: row for row in found.values() if isinstance(row, Attained)}
-    for sentence in dict.fromkeys(each for each in found.values() if isinstance(each, str)):
+    in_order = [found[name] for name in (ASSUMED, AS_IS, TAIL) if name in found]  # they come in any
+    rows: dict[str, Attained] = {row.name: row for row in in_order if isinstance(row, Attained)}
+    for sentence in dict.fromkeys(each for each in in_order if isinstance(each, str)):
         st.info(sentence)
     st.markdown(words.assumption_sentence(scenario, rows))
     if rows:
@@ -115,19 +122,25 @@ def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> N
     except ScenarioError as error:
         st.error(str(error))
         return
-    is_complete = job.is_complete
-    found = dict(job.found)
-    points: dict[str, list[MarginPoint]] = {
-        key: [point for (name, _), point in sorted(found.items()) if name == key and point is not None]
-        for key in controls
-    }
     rate = SATURATED_RATE if is_saturated else OUTPUT_RATE
-    figure = figures.margins(controls, points, present, f"{rate.label.lower()}<br>({rate.unit})",
-                             is_complete=is_complete)  # fmt: skip
-    sentences = [words.margin_sentence(each, points[key], present[key]) for key, each in controls.items()]
-    live_plot(figure, "plot_margins", " ".join(sentences).replace("**", "") or "Margins, being computed.")
+    title = f"{rate.label.lower()}<br>({rate.unit})"
+
+    def points() -> dict[str, list[MarginPoint]]:
+        found = sorted(dict(job.found).items())
+        return {key: [point for (name, _), point in found if name == key and point is not None] for key in controls}
+
+    def sentences() -> list[str]:
+        there = points()
+        return [text for key in controls if (text := words.margin_sentence(controls[key], there[key], present[key]))]
+
+    def picture() -> tuple[go.Figure, str]:
+        is_complete = job.is_complete
+        figure = figures.margins(controls, points(), present, title, is_complete=is_complete)
+        return figure, " ".join(sentences()).replace("**", "") or "Margins, being computed."
+
+    JobFeed(job, picture).draw("plot_margins")
     watch(job, "runs", "stop_margins")
-    for sentence in filter(None, sentences):
+    for sentence in sentences() if job.is_done else ():
         st.caption(sentence)
     st.caption(
         "Seats and watermark are two ways to keep memory back for answers whose length nobody knows. More seats and a "

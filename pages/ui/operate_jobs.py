@@ -23,8 +23,13 @@ TAIL, BREAKING = "longer tail", "breaking"
 
 
 def cap_job(scenario: Scenario, trace: Trace | None, cap: int) -> Job[CapKey, CapPoint]:
-    """Caps and clients; the chosen cap first."""
-    return _caps(_key(scenario), _sha256(trace), cap, scenario, trace)
+    """The chosen cap with every kind of client, and no cap."""
+    return _cap(_key(scenario), _sha256(trace), cap, scenario, trace)
+
+
+def caps_job(scenario: Scenario, trace: Trace | None) -> Job[CapKey, CapPoint]:
+    """A row of caps with every kind of client."""
+    return _caps(_key(scenario), _sha256(trace), scenario, trace)
 
 
 def margin_job(
@@ -78,10 +83,14 @@ def _parted(scenario: Scenario, replicas: int) -> Parted:
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _caps(key: str, sha256: str, cap: int, _scenario: Scenario, _trace: Trace | None) -> Job[CapKey, CapPoint]:
-    others = [each for each in caps_of(_scenario, cap) if each != cap]
+def _cap(key: str, sha256: str, cap: int, _scenario: Scenario, _trace: Trace | None) -> Job[CapKey, CapPoint]:
     keys: list[CapKey] = [(None, Retry.NEVER), *((cap, retry) for retry in Retry)]
-    keys += [(each, retry) for retry in Retry for each in reversed(others)]
+    return start({each: task(cap_point, _scenario, *each, _trace) for each in keys})
+
+
+@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
+def _caps(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[CapKey, CapPoint]:
+    keys: list[CapKey] = [(each, retry) for retry in Retry for each in reversed(caps_of(_scenario))]
     return start({each: task(cap_point, _scenario, *each, _trace) for each in keys})
 
 

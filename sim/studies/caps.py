@@ -184,10 +184,10 @@ def whole_s(asked: Asked) -> Floats:
     return last_s - arrival_s[:n]
 
 
-def caps_of(scenario: Scenario, *more: int) -> list[int]:
+def caps_of(scenario: Scenario) -> list[int]:
     """Caps worth a look: below the longest answers that the scenario allows."""
     longest = max(task.cap or CAPS[-1] for task in scenario.workload.types)
-    return sorted({cap for cap in (*CAPS, *more) if cap < longest} | set(more))
+    return [cap for cap in CAPS if cap < longest]
 
 
 def in_order(points: Sequence[CapPoint], retry: Retry) -> list[CapPoint]:

@@ -15,6 +15,15 @@ from sim.view.tiles import UNDEFINED, Tile, relative_change
 SEARCHING = "Searching for the largest rate that one replica sustains …"
 
 
+class Terms(NamedTuple):
+    """What is asked of the service."""
+
+    needed_rps: float  # requests/s of the whole
+    headroom: float  # share of each replica kept free
+    share: float  # of requests that must be within the limits
+    price_per_gpu_hour: float | None  # of the chosen GPU; None: the scenario's or the catalogue's
+
+
 class Option(NamedTuple):
     """One way to serve the load, with its bill; or why it cannot."""
 
@@ -29,25 +38,16 @@ class Option(NamedTuple):
         return self.found is not None and not band(self.found.scenario).is_calibrated
 
 
-def own_option(
-    scenario: Scenario, found: Sequence[Searched], needed_rps: float, headroom: float, price: float | None
-) -> Option | None:
+def own_option(scenario: Scenario, found: Sequence[Searched], terms: Terms) -> Option | None:
     """The chosen deployment, from the replications searched so far; None before the first."""
     if not found:
         return None
     capacity = combined(scenario, found)
-    cost = bill(capacity, needed_rps, headroom=headroom, price_per_gpu_hour=price)
+    cost = bill(capacity, terms.needed_rps, headroom=terms.headroom, price_per_gpu_hour=terms.price_per_gpu_hour)
     return Option(named(scenario), capacity, cost)
 
 
-def options(
-    own: Option,
-    light: Searched | None,
-    tried: Mapping[str, Alternative],
-    needed_rps: float,
-    headroom: float,
-    price: float | None,
-) -> list[Option]:
+def options(own: Option, light: Searched | None, tried: Mapping[str, Alternative], terms: Terms) -> list[Option]:
     """Alternatives with their bills, in the order they were found; a price counts for the chosen GPU alone."""
     if light is None or own.found is None:
         return []
@@ -58,22 +58,23 @@ def options(
             found.append(Option(name, None, None, each.refusal))
             continue
         is_own_gpu = each.scenario.deployment.gpu == own.found.scenario.deployment.gpu
-        cost = bill(capacity, needed_rps, headroom=headroom, price_per_gpu_hour=price if is_own_gpu else None)
+        price = terms.price_per_gpu_hour if is_own_gpu else None
+        cost = bill(capacity, terms.needed_rps, headroom=terms.headroom, price_per_gpu_hour=price)
         found.append(Option(name, capacity, cost))
     return found
 
 
-def verdict(needed_rps: float, option: Option, headroom: float, share: float) -> str:
+def verdict(option: Option, terms: Terms) -> str:
     """How many GPUs a load needs and at what price, then what that rests on."""
     assert option.found is not None
     assert option.bill is not None
     found, cost = option.found, option.bill
     replicas = f"{cost.replicas:,} replica{'s' * (cost.replicas != 1)}"
     gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}"
-    free = f", {short_percent(headroom)} of each kept free" if headroom else ""
+    free = f", {short_percent(terms.headroom)} of each kept free" if terms.headroom else ""
     return (
-        f"{short_number(needed_rps)} requests/s need {replicas} = {gpus}{_price(cost)}: one replica sustains "
-        f"{short_number(found.sustained.rate_rps)} requests/s with {short_percent(share)} of requests within the "
+        f"{short_number(terms.needed_rps)} requests/s need {replicas} = {gpus}{_price(cost)}: one replica sustains "
+        f"{short_number(found.sustained.rate_rps)} requests/s with {short_percent(terms.share)} of requests within the "
         f"limits{free}."
     )
 

@@ -1,14 +1,13 @@
 """The figures of Capacity: bills side by side, what a change does to the rate, and the bill as the load grows."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
-from sim.studies.bill import Bill, price_of
+from sim.studies.bill import Bill, bill
 from sim.view import theme
-from sim.view.capacity import Option
+from sim.view.capacity import Option, Terms
 from sim.view.lines import across, note
 from sim.view.theme import axis, layout, short_number
 from sim.view.tiles import relative_change
@@ -76,7 +75,7 @@ def deployments(
 def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Figure:
     """Requests/s of one replica as it is and after each change, with the GPUs of the whole load beside."""
     rows = [(each.name if each is not base else OWN, each.found, each.bill) for each in (base, *changed)]
-    there = [(name, found, bill) for name, found, bill in rows if found is not None and bill is not None][::-1]
+    there = [(name, found, cost) for name, found, cost in rows if found is not None and cost is not None][::-1]
     before = base.found.sustained.rate_rps if base.found else 0.0
     rates = [found.sustained.rate_rps for _, found, _ in there]
     return go.Figure(
@@ -106,14 +105,14 @@ def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Fi
     )
 
 
-def growth(options: Sequence[Option], own_name: str, needed_rps: float, headroom: float) -> go.Figure:
+def growth(options: Sequence[Option], own_name: str, terms: Terms) -> go.Figure:
     """The bill as the load grows, in steps of a replica: the chosen deployment and the cheapest other one."""
     styles = ({"color": theme.BLUE, "width": 2}, theme.SECOND)
-    loads = [2 * needed_rps * (i + 1) / STEPS for i in range(STEPS)]
+    loads = [2 * terms.needed_rps * (i + 1) / STEPS for i in range(STEPS)]
     traces = [
         go.Scatter(
             x=loads,
-            y=[_cost(each, load, headroom) for load in loads],
+            y=[_cost(each, load, terms, is_own=each.name == own_name) for load in loads],
             name=each.name,
             uid="own" if each.name == own_name else "other",
             mode="lines",
@@ -129,23 +128,21 @@ def growth(options: Sequence[Option], own_name: str, needed_rps: float, headroom
             "growth",
             xaxis=axis("rate needed (requests/s)", rangemode="tozero"),
             yaxis=axis("price an hour ($/h)", rangemode="tozero"),
-            shapes=[across(needed_rps, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"})],
+            shapes=[across(terms.needed_rps, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"})],
         ),
     )
 
 
-def _cost(option: Option, load_rps: float, headroom: float) -> float | None:
+def _cost(option: Option, load_rps: float, terms: Terms, *, is_own: bool) -> float | None:
     assert option.found is not None
-    price = price_of(option.found.scenario)
-    each_rps = option.found.sustained.rate_rps * (1 - headroom)
-    gpus = math.ceil(load_rps / each_rps * (1 - 1e-12)) * option.found.scenario.deployment.tensor_parallel_size
-    return None if price is None else gpus * price
+    price = terms.price_per_gpu_hour if is_own else None
+    return bill(option.found, load_rps, headroom=terms.headroom, price_per_gpu_hour=price).usd_per_hour
 
 
-def _sustains(rate_rps: float, before_rps: float, bill: Bill) -> str:
+def _sustains(rate_rps: float, before_rps: float, cost: Bill) -> str:
     """What stands beside a bar of the what-ifs."""
     change = "" if rate_rps == before_rps else f" ({relative_change(rate_rps, before_rps)})"
-    return f"{short_number(rate_rps)}{change}: {bill.gpus:,} GPU{'s' * (bill.gpus != 1)}"
+    return f"{short_number(rate_rps)}{change}: {cost.gpus:,} GPU{'s' * (cost.gpus != 1)}"
 
 
 def _room(num_there: int, num_expected: int) -> dict[str, Any]:
@@ -161,9 +158,9 @@ def _value(option: Option, which: str) -> float | None:
 
 def _label(option: Option, which: str) -> str:
     assert option.bill is not None
-    bill = option.bill
-    usd = "" if bill.usd_per_hour is None else f"${bill.usd_per_hour:,.2f}/h"
-    gpus = f"{bill.gpus:,} GPU{'s' * (bill.gpus != 1)}"
+    cost = option.bill
+    usd = "" if cost.usd_per_hour is None else f"${cost.usd_per_hour:,.2f}/h"
+    gpus = f"{cost.gpus:,} GPU{'s' * (cost.gpus != 1)}"
     return ", ".join(filter(None, (usd, gpus) if which == "usd" else (gpus, usd)))
 
 

@@ -15,6 +15,7 @@ from sim.view.theme import short_number, short_percent
 from sim.view.tiles import UNDEFINED
 from sim.workload.retries import Retry
 
+NOT_KNOWN = "What a cap costs here cannot be computed."
 COMPUTING = "Computing what a cap costs and what the target assumes …"
 CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
 LIMIT_NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
