@@ -1,0 +1,119 @@
+"""What caps cost with clients that take it and clients that ask again: worked by hand."""
+
+import numpy as np
+import pytest
+
+from sim import Scenario, ScenarioError, with_values
+from sim.presets import preset
+from sim.studies.caps import THINK_S, cap_point, caps_of, in_order, run_capped, whole_s
+from sim.workload.retries import Retry
+from tests.cases import BASE
+from tests.cases import trace as trace_of
+
+REPLAY = with_values(BASE, {"workload.arrivals": {"kind": "trace"}, "scheduler.max_num_seqs": 1})
+
+
+def test_times_of_retries_by_hand() -> None:
+    # One slot, one token a second. The question at 0 wants 10 tokens under a cap of 4: done at 4; asked again at 5,
+    # done at 9; asked again at 10, done at 12. The one at 100 wants 3 and is done at 103.
+    assert THINK_S == 1.0
+    asked = run_capped(REPLAY, 4, Retry.REST, trace_of([10, 3], arrival_s=[0.0, 100.0]))
+    arrival_s = np.empty(4)
+    arrival_s[asked.order] = asked.result.run.outcome.arrival_s
+    assert arrival_s.tolist() == [0.0, 100.0, 5.0, 10.0]
+    assert whole_s(asked).tolist() == [12.0, 3.0]
+    assert asked.moved == 0
+    again = run_capped(REPLAY, 4, Retry.AGAIN, trace_of([10, 3], arrival_s=[0.0, 100.0]))
+    assert whole_s(again).tolist() == [15.0, 3.0]  # 4, then from 5 on all 10
+
+
+def test_a_retry_waits_behind_whoever_came_before_it() -> None:
+    # The second question comes at 4.5 and holds the slot from 4.5 to 7.5; the retry of 5 runs from 7.5 to 11.5.
+    asked = run_capped(REPLAY, 4, Retry.REST, trace_of([8, 3], arrival_s=[0.0, 4.5]))
+    assert whole_s(asked).tolist() == [11.5, 3.0]
+
+
+def test_shares_that_are_cut_and_lost_by_type() -> None:
+    rows = trace_of([10, 3, 20, 4], arrival_s=[0.0, 50.0, 100.0, 150.0], types=["a", "b", "a", "b"])
+    point = cap_point(REPLAY, 4, Retry.NEVER, rows)
+    assert point.truncated == 0.5
+    assert point.tokens_lost == pytest.approx((6 + 16) / 37)
+    assert [(each.name, each.truncated, each.tokens_lost) for each in point.types] == [
+        ("a", 1.0, pytest.approx(22 / 30)),
+        ("b", 0.0, 0.0),
+    ]
+    whole = cap_point(REPLAY, 4, Retry.REST, rows)
+    assert (whole.truncated, whole.tokens_lost) == (0.5, 0.0)
+    assert whole.requests_per_question == 2.5  # 10 tokens: two retries; 20: four
+
+
+@pytest.mark.parametrize(("retry", "steps"), [(Retry.NEVER, 4), (Retry.REST, 8), (Retry.AGAIN, 12)])
+def test_answers_a_second_of_a_full_server_by_hand(retry: Retry, steps: int) -> None:
+    # 8 slots, steps of 0.1 s, answers of 8 tokens under a cap of 4. A try of n tokens takes n steps of a slot, so an
+    # answer takes 4 where clients take it, 4 + 4 where they ask for the rest, 4 + 8 where they ask again.
+    scenario = with_values(
+        BASE,
+        {
+            "scheduler.max_num_seqs": 8,
+            "cost.step_ms": 100.0,
+            "workload.arrivals": {"kind": "deterministic", "rate_rps": 2.0},
+            "workload.num_requests": 800,
+            "workload.types.0.prompt": {"kind": "constant", "tokens": 1},
+            "workload.types.0.output": {"kind": "constant", "tokens": 8},
+        },
+    )
+    point = cap_point(scenario, 4, retry)
+    assert point.answers_per_s == pytest.approx(8 / 0.1 / steps, rel=0.01)
+    kept = 4 if retry is Retry.NEVER else 8
+    assert point.useful_tokens_per_s == pytest.approx(kept * 8 / 0.1 / steps, rel=0.01)
+
+
+def test_a_cap_above_every_answer_changes_nothing() -> None:
+    chat = with_values(preset("chat"), {"workload.num_requests": 400})
+    base = cap_point(chat, None, Retry.NEVER)
+    assert cap_point(chat, 4096, Retry.REST)._replace(cap=None, retry=Retry.NEVER) == base
+    assert base.truncated == base.tokens_lost == 0
+
+
+@pytest.mark.parametrize("retry", [Retry.REST, Retry.AGAIN])
+def test_retries_settle_where_the_server_keeps_up(retry: Retry) -> None:
+    point = cap_point(with_values(preset("chat"), {"workload.num_requests": 3000}), 256, retry)
+    assert point.moved < 0.02
+    assert not point.is_overloaded
+    assert point.tokens_lost == 0
+
+
+def test_asking_for_the_rest_costs_more_than_the_cap_gave() -> None:
+    chat = with_values(preset("chat"), {"workload.num_requests": 3000})
+    base, never, rest = (
+        cap_point(chat, *each) for each in ((None, Retry.NEVER), (256, Retry.NEVER), (256, Retry.REST))
+    )
+    assert never.answers_per_s > base.answers_per_s > rest.answers_per_s
+
+
+def test_an_overloaded_server_says_so() -> None:
+    busy = with_values(preset("memory-pressure"), {"workload.num_requests": 3000, "workload.arrivals.rate_rps": 5})
+    assert cap_point(busy, 256, Retry.AGAIN).is_overloaded
+    assert not cap_point(busy, 256, Retry.NEVER).is_overloaded
+
+
+def test_caps_worth_a_look_lie_below_the_scenarios_own() -> None:
+    assert caps_of(preset("chat")) == [128, 256, 512, 1024, 2048]  # its own cap is 4,096
+
+
+def test_points_come_in_order_of_the_cap() -> None:
+    small = with_values(preset("chat"), {"workload.num_requests": 200})
+    points = [cap_point(small, cap, Retry.NEVER) for cap in (None, 512, 128)]
+    assert [point.cap for point in in_order(points, Retry.NEVER)] == [128, 512, None]
+    assert in_order(points, Retry.REST) == []
+
+
+def test_a_closed_loop_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"workload.arrivals.kind is 'closed_loop'; an open loop is needed"):
+        cap_point(preset("closed-loop"), 512, Retry.NEVER)
+
+
+def test_the_scenario_itself_is_left_alone() -> None:
+    chat: Scenario = with_values(preset("chat"), {"workload.num_requests": 200})
+    cap_point(chat, 128, Retry.REST)
+    assert chat == with_values(preset("chat"), {"workload.num_requests": 200})
