@@ -17,9 +17,9 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate_requests
+from sim.studies.load_curve import load_of
 from sim.studies.output_lengths import capped
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
-from sim.summary import flags
 from sim.workload import Trace, make_requests
 from sim.workload.retries import NOBODY, Retry, Tries, arranged, tries
 
@@ -29,6 +29,7 @@ CAPS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 MAX_REQUESTS = 10_000
 MAX_PASSES = 8
 SETTLED = 0.01  # of the mean time of a try: average move of an arrival that is small enough
+UNSETTLED = 0.05  # what moves more than that is rough
 THINK_S = 1.0  # between reading a cut answer and asking again
 
 
@@ -63,7 +64,7 @@ class CapPoint(NamedTuple):
     attainment: float  # as asked, over all tries; NaN without limits
     tpot_p99_s: float  # as asked; NaN where too few
     whole_p99_s: float  # as asked: from the question to the last token of its answer
-    is_overloaded: bool  # as asked: the queue grows, so latencies depend on the length of the run
+    is_overloaded: bool  # more questions come than a full server answers: latencies depend on the length of the run
     moved: float
 
 
@@ -86,14 +87,21 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     """
     if scenario.workload.arrivals.kind == "closed_loop":
         raise ScenarioError("workload.arrivals.kind is 'closed_loop'; an open loop is needed, such as poisson")
-    asked, full = (run_capped(each, cap, retry, trace) for each in (scenario, saturated(scenario)))
+    full = run_capped(saturated(scenario), cap, retry, trace, is_queue=True)
+    tokens_per_s = plateau_tokens_per_s(full.result)
+    answers_per_s = (
+        tokens_per_s / full.result.run.outcome.emitted.mean() / len(full.made.question) * len(full.made.wanted)
+    )
+    load = load_of(scenario, trace)
+    is_overloaded = load is None or load > answers_per_s
+    asked = run_capped(scenario, cap, retry, trace, is_queue=is_overloaded)
+    if asked.moved > UNSETTLED and not is_overloaded:  # near its capacity a server is in between
+        asked = min(asked, run_capped(scenario, cap, retry, trace, is_queue=True), key=lambda each: each.moved)
     made, result = asked.made, asked.result
     n = len(made.wanted)
     first, wanted = made.requests.output_len[:n], made.wanted
     got = np.bincount(made.question, made.useful, n)
     is_cut = first < wanted
-    emitted_a_question = full.result.run.outcome.emitted.sum() / n
-    tokens_per_s = plateau_tokens_per_s(full.result)
     p99 = percentile(result.tpot_s, 0.99)
     return CapPoint(
         cap,
@@ -106,18 +114,28 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
             if (rows := made.info.type_id[:n] == i).any()
         ),
         len(made.question) / n,
-        tokens_per_s / emitted_a_question,
+        answers_per_s,
         tokens_per_s * made.useful.sum() / made.requests.output_len.sum(),
         float("nan") if result.limits.is_empty else result.attainment.share,
         p99.value if worth_showing(0.99, p99.m) else float("nan"),
         percentile(whole_s(asked), 0.99).value,
-        bool(flags(result)["unstable"]),
+        is_overloaded,
         asked.moved,
     )
 
 
-def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Asked:
-    """One run under a cap, with every retry after the try before it."""
+def run_capped(
+    scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None, *, is_queue: bool = False
+) -> Asked:
+    """One run under a cap, with every retry after the try before it.
+
+    Parameters
+    ----------
+    scenario, cap, retry, trace
+        As in `cap_point`.
+    is_queue : bool
+        Whether requests wait for as long as the run goes on; times of retries are then sought in another way.
+    """
     server = with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)})
     longest, rows = resolve(server).max_model_len, replayed(server, trace)
     whole, _ = make_requests(server, rows, max_model_len=longest)
@@ -130,7 +148,7 @@ def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace |
         result = simulate_requests(under, ordered, details)
         lasted_s = np.empty(len(order))
         lasted_s[order] = np.nan_to_num(result.e2e_s)  # of what the run left unfinished nobody asks for more
-        before_s, arrival_s = arrival_s, due_s(made, lasted_s, arrival_s if is_queue(result) else None)
+        before_s, arrival_s = arrival_s, due_s(made, lasted_s, arrival_s if is_queue else None)
         moved = float(np.abs(arrival_s - before_s).mean() / max(lasted_s.mean(), 1e-9))
         if moved < SETTLED:
             break
@@ -165,11 +183,6 @@ def due_s(made: Tries, lasted_s: Floats, began_s: Floats | None) -> Floats:
         first = np.maximum.accumulate(np.where(before < len(made.wanted), np.arange(len(retries)), 0))
         arrival_s[retries] = arrival_s[made.question[retries]] + since_first - (since_first - steps)[first]
     return arrival_s
-
-
-def is_queue(result: Result) -> bool:
-    """Whether requests wait for as long as the run goes on: all came at once, or the queue grows."""
-    return result.scenario.workload.arrivals.kind == "all_at_once" or bool(flags(result)["unstable"])
 
 
 def whole_s(asked: Asked) -> Floats:

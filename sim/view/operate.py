@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sim.scenario import Scenario
-from sim.studies.caps import CapPoint
+from sim.studies.caps import UNSETTLED, CapPoint
 from sim.studies.margins import Margin, MarginPoint
 from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
@@ -19,7 +19,6 @@ NOT_KNOWN = "What a cap costs here cannot be computed."
 COMPUTING = "Computing what a cap costs and what the target assumes …"
 CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
 LIMIT_NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
-UNSETTLED = 0.05  # of the mean time of a try: retries that still move so far are not settled
 
 Caps = Mapping[tuple[int | None, Retry], CapPoint]
 

@@ -1,0 +1,94 @@
+"""Operate in a real browser: answers read off the page, links, accessibility."""
+
+import json
+import re
+
+import pytest
+from answers import number, verdict, wait_for_results
+from test_data_and_trust import violations
+from test_explore import press
+
+from sim.presets import preset
+from sim.simulate import simulate
+from sim.studies.caps import cap_point
+from sim.view.theme import short_percent
+from sim.workload.retries import Retry
+
+COMPUTING = "omputing"
+
+
+def percent(text):
+    return float(text.replace("+", "").replace(" %", ""))
+
+
+@pytest.mark.parametrize("name", ["code", "summarisation"])
+def test_what_a_cap_of_512_costs(server, page, settled, name):
+    page.goto(f"{server}/operate?preset={name}")
+    wait_for_results(page, COMPUTING)
+    read = re.match(
+        r"A cap of 512 tokens cuts ([\d.]+ %) of answers and loses ([\d.]+ %) of their tokens; a full server then gives "
+        r"([+-][\d.]+ %) answers/s(?:, but ([+-][\d.]+ %) if clients ask for the rest)?\.",
+        verdict(page),
+    )
+    assert read is not None, verdict(page)
+    lengths = simulate(preset(name)).inputs.output_len
+    assert read.group(1) == short_percent((lengths > 512).mean())
+    assert read.group(2) == short_percent(1 - lengths.clip(max=512).sum() / lengths.sum())
+    base, never, rest = (
+        cap_point(preset(name), *each) for each in ((None, Retry.NEVER), (512, Retry.NEVER), (512, Retry.REST))
+    )
+    assert percent(read.group(3)) == pytest.approx(100 * (never.answers_per_s / base.answers_per_s - 1), abs=0.6)
+    if read.group(4):
+        assert percent(read.group(4)) == pytest.approx(100 * (rest.answers_per_s / base.answers_per_s - 1), abs=0.6)
+
+
+@pytest.mark.parametrize("name", ["code", "summarisation"])
+def test_what_the_sla_assumes(server, page, settled, name):
+    page.goto(f"{server}/operate?preset={name}")
+    wait_for_results(page, COMPUTING)
+    assumed = preset(name).slo.assumed
+    sheet = page.locator(".st-key-card_sla")
+    said = sheet.get_by_text("The target assumes answers of").inner_text()
+    for label in ("mean", "p99", "cap"):
+        if (value := getattr(assumed, label)) is not None:
+            assert number(said.split(f"{label} ")[1]) == value
+    to_paste = sheet.get_by_test_id("stCode").inner_text()
+    result = simulate(preset(name))
+    assert f"{short_percent(result.attainment.share)} within" in to_paste
+    assert f"mean {result.inputs.output_len.mean():,.0f}" in to_paste
+    assert "It assumes output lengths of" in to_paste
+
+
+def test_a_link_restores_cap_target_tail_and_replicas(server, page, settled):
+    page.goto(f"{server}/operate?preset=long-prompts&n=600&opcap=256&optarget=95&optail=3&oppools=6")
+    wait_for_results(page, COMPUTING)
+    assert verdict(page).startswith("A cap of 256 tokens")
+    assert "Target: 95% of requests" in page.get_by_test_id("stCode").last.inner_text()
+    assert "Best of 5 ways to deal 6 replicas" in page.locator(".st-key-card_types").inner_text()
+    assert all(part in page.url for part in ("opcap=256", "optarget=95", "optail=3", "oppools=6"))
+
+
+def test_another_cap_changes_the_verdict_and_not_the_target(server, page, settled):
+    page.goto(f"{server}/operate?n=600")
+    wait_for_results(page, COMPUTING)
+    before, target = verdict(page), page.get_by_test_id("stCode").last.inner_text()
+    press(page, "opcap", "ArrowLeft")
+    page.wait_for_url("**opcap=384*")
+    page.wait_for_function(
+        "() => document.querySelector('h1').innerText.includes('A cap of 384 tokens')", timeout=60_000
+    )
+    wait_for_results(page, COMPUTING)
+    assert verdict(page) != before
+    assert page.get_by_test_id("stCode").last.inner_text() == target
+    assert page.get_by_test_id("stException").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["heavy-tail", "mixed-pool"])
+def test_operate_is_accessible(server, page, settled, axe, scheme, name):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{server}/operate?preset={name}&n=600")
+    wait_for_results(page, COMPUTING)
+    settled(charts=2)
+    told = violations(page, axe)
+    assert told == [], json.dumps(told, indent=1)
