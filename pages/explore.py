@@ -4,6 +4,8 @@ import streamlit as st
 from ui import cards, runs
 from ui.header import header
 from ui.meeting import is_meeting, meeting
+from ui.positions import positions
+from ui.scrub import scrub
 from ui.tiles import tiles
 
 from sim.view.verdict import verdict
@@ -28,4 +30,5 @@ else:
         cards.memory(current, [each for each in pins if each[0].key == asked.base])
     with right:
         cards.distribution(current, pins)
-        cards.trade_offs(asked, current, pins)
+        trade_off = cards.trade_offs(asked, current, pins)
+    scrub(asked, positions(asked, pins, trade_off), lambda: trade_off.is_done)

@@ -6,7 +6,7 @@ const RETRY_MS = 1000;
 export async function follow(url, signal, onAnswer) {
   for (let seen = 0; !signal.aborted;) {
     try {
-      const response = await fetch(`${url}?after=${seen}`, {signal});
+      const response = await fetch(`${url}${url.includes('?') ? '&' : '?'}after=${seen}`, {signal});
       if (!response.ok) return;
       const {version, is_done, ...answer} = await response.json();
       if (version !== seen && !signal.aborted) onAnswer(answer);

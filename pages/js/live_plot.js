@@ -7,7 +7,8 @@ const CONFIG = {
   modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],   // none that uploads
 };
 const RETRY_MS = 1000;
-const charts = new WeakMap();   // by element: {turn, look, stop}
+const STAGED = 'another figure';
+const charts = new WeakMap();   // by element: {turn, look, data, stop}
 
 let loading = null;
 
@@ -30,7 +31,7 @@ export function plotly(url) {
  */
 export function mount({data, parentElement}) {
   const host = parentElement.querySelector('.live-plot');
-  const chart = charts.get(host) ?? {turn: 0, look: null, stop: null};
+  const chart = charts.get(host) ?? {turn: 0, look: null, data: null, stop: null};
   charts.set(host, chart);
   const turn = ++chart.turn;
   chart.stop?.abort();
@@ -46,7 +47,26 @@ export function mount({data, parentElement}) {
   };
 }
 
+/** Draw a chart's own figure once more, where another one has taken its place. */
+export function redraw(host) {
+  const chart = host && charts.get(host);
+  if (chart?.look === STAGED) draw(host, chart, chart.data);
+}
+
+/** Draw another figure in a chart's place for a while; what somebody has zoomed stays as it is. */
+export function restage(lib, host, {data, layout}) {
+  const chart = charts.get(host);
+  const own = JSON.parse(chart.data.spec).layout;
+  for (const edited of Object.keys(host._fullLayout._preGUI ?? {})) {
+    const axis = edited.split('.')[0];
+    if (axis in own) layout[axis] = own[axis];
+  }
+  chart.look = STAGED;
+  return lib.react(host, data, themed(layout, themeOf(host)), CONFIG);
+}
+
 function draw(host, chart, data) {
+  chart.data = data;
   const colors = themeOf(host);
   const look = [data.spec, ...Object.values(colors)].join();
   if (chart.look === look) return;   // the page ran again and nothing here has changed
@@ -78,6 +98,8 @@ function themed({height, ...layout}, {ink, line, paper}) {
     modebar: {bgcolor: 'transparent', color: line, activecolor: ink},
   });
   for (const key of Object.keys(layout).filter(key => /^[xy]axis/.test(key)))
-    layout[key] = {gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line, ...layout[key]};
+    layout[key] = {
+      gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line, autorange: !layout[key].range, ...layout[key],
+    };
   return layout;
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked, Pin
 from ui.card import card
@@ -20,6 +21,7 @@ from sim.view.quantity import INPUT_RATE, OUTPUT_RATE, TOTAL_RATE
 from sim.view.run_view import RunView
 
 Part = TypeVar("Part")
+Pins = Sequence[tuple[Pin, RunView]]
 
 RATES = {"output": OUTPUT_RATE, "prompt": INPUT_RATE, "all": TOTAL_RATE}
 LATENCIES = ("TPOT", "TTFT", "ITL")
@@ -49,31 +51,43 @@ def pin_legend(asked: Asked) -> None:
             st.caption(f"{legend([pin.label for pin in asked.pins])}. Numbers compare with {base_name(asked)}.")
 
 
-def throughput(current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
+def throughput(current: RunView, pins: Pins) -> None:
     """Tokens a second over time."""
     with card("throughput", "Throughput over time", {which: which for which in RATES}) as which:
-        quantity = RATES[which]
-        figure = figures.throughput(current.over_time, quantity, _lines(pins, lambda run: run.over_time))
-        live_plot(figure, "plot_throughput", alt.throughput(current, quantity))
+        live_plot(throughput_figure(current, pins, which), "plot_throughput", alt.throughput(current, RATES[which]))
 
 
-def distribution(current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
+def throughput_figure(run: RunView, pins: Pins, which: str) -> go.Figure:
+    """Tokens a second over time, of one kind."""
+    return figures.throughput(run.over_time, RATES[which], _lines(pins, lambda pinned: pinned.over_time))
+
+
+def distribution(current: RunView, pins: Pins) -> None:
     """Latency distribution with its limit."""
     names = {which: current.distributions[which].quantity.short for which in LATENCIES}
     with card("latency", "Latency distribution", names) as which:
-        run = current.distributions[which]
-        others = _lines(pins, lambda pinned: pinned.distributions[which])
-        live_plot(figures.distribution(run, others), "plot_latency", alt.distribution(run))
+        live_plot(
+            distribution_figure(current, pins, which), "plot_latency", alt.distribution(current.distributions[which])
+        )
 
 
-def memory(current: RunView, base: Sequence[tuple[Pin, RunView]]) -> None:
+def distribution_figure(run: RunView, pins: Pins, which: str) -> go.Figure:
+    """Distribution of one latency."""
+    return figures.distribution(run.distributions[which], _lines(pins, lambda pinned: pinned.distributions[which]))
+
+
+def memory(current: RunView, base: Pins) -> None:
     """KV memory by ledger row, with running and waiting; of the pinned runs the one that numbers compare with."""
     with card("memory", "KV memory, requests running and waiting"):
-        figure = figures.memory(current.over_time, _lines(base, lambda run: run.over_time))
-        live_plot(figure, "plot_memory", alt.memory(current))
+        live_plot(memory_figure(current, base), "plot_memory", alt.memory(current))
 
 
-def trade_offs(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
+def memory_figure(run: RunView, base: Pins) -> go.Figure:
+    """KV memory by ledger row."""
+    return figures.memory(run.over_time, _lines(base, lambda pinned: pinned.over_time))
+
+
+def trade_offs(asked: Asked, current: RunView, pins: Pins) -> LoadFeed | FrontierFeed:
     """What is given for what, filled in while the page is already there: against load, or users against the GPU."""
     with card("load", "Trade-offs", TRADE_OFFS) as which:
         feed: LoadFeed | FrontierFeed
@@ -84,8 +98,9 @@ def trade_offs(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView
         address = None if feed.is_done else publish(feed)
         figure, words = feed.picture()
         live_plot(figure, f"plot_{which}", words, address)
+    return feed
 
 
-def _lines(pins: Sequence[tuple[Pin, RunView]], part: Callable[[RunView], Part]) -> list[Pinned[Part]]:
+def _lines(pins: Pins, part: Callable[[RunView], Part]) -> list[Pinned[Part]]:
     """Some part of each pinned run, with the line it is drawn as."""
     return [Pinned(part(run), pin.name, pin.dash) for pin, run in pins]

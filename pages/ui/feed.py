@@ -8,7 +8,7 @@ import asyncio
 import json
 import secrets
 import time
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
 from starlette.concurrency import run_in_threadpool
@@ -36,10 +36,18 @@ class Feed(Protocol):
         """All that is there, for the browser; called in a thread of its own."""
 
 
-_feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()
+@runtime_checkable
+class Desk(Protocol):
+    """Something that starts a feed for those who ask for it."""
+
+    def feed_of(self, name: str, seen: int) -> Feed | None:
+        """The feed of that name, with answers for a browser that has seen that version."""
 
 
-def publish(feed: Feed) -> str:
+_feeds: WeakValueDictionary[str, Feed | Desk] = WeakValueDictionary()
+
+
+def publish(feed: Feed | Desk) -> str:
     """Address of a feed, which only those who were told can guess; it answers as long as somebody keeps the feed."""
     token = secrets.token_urlsafe(16)
     _feeds[token] = feed
@@ -48,11 +56,12 @@ def publish(feed: Feed) -> str:
 
 async def serve(request: Request) -> Response:
     """Answer as soon as there is more than the browser has seen."""
-    feed = _feeds.get(request.path_params["token"])
-    if feed is None:
-        return Response(status_code=404)
     after = request.query_params.get("after", "")
     seen = int(after) if after.isdecimal() else 0
+    found = _feeds.get(request.path_params["token"])
+    feed = found.feed_of(request.query_params.get("of", ""), seen) if isinstance(found, Desk) else found
+    if feed is None:
+        return Response(status_code=404)
     began = time.monotonic()
     while not _is_worth_an_answer(feed, seen, time.monotonic() - began):
         await asyncio.sleep(LOOK_EVERY_S)

@@ -48,4 +48,10 @@ def live_plot(figure: go.Figure, key: str, alt: str, feed: str | None = None) ->
 
 def spec_of(figure: go.Figure, alt: str) -> dict[str, str]:
     """A figure and its description as they travel to the browser."""
-    return {"spec": pio.to_json(figure, validate=False), "alt": alt}
+    return {"spec": json_of(figure), "alt": alt}
+
+
+def json_of(figure: go.Figure) -> str:
+    """A figure as text, with the `uid` by which the browser knows each line again."""
+    text: str = pio.to_json(figure, validate=False, remove_uids=False)
+    return text

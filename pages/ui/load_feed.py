@@ -1,13 +1,14 @@
 """The load curve as far as its jobs have got, for the page and then for its feed."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked
 from ui.live_plot import spec_of
-from ui.load_job import Job, load_job, pinned_load_job
+from ui.load_job import curve_key, load_job, pinned_load_job
 
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadPoint, curve, without_load
@@ -15,13 +16,35 @@ from sim.view import alt, load_figure
 from sim.view.run_view import RunView
 
 
+class Curve(Protocol):
+    """A load curve as far as it is known."""
+
+    loads: tuple[float, ...]
+    points: list[LoadPoint]
+    problem: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+
+
+@dataclass
+class NoCurve:
+    """The curve of a scenario that nobody computes."""
+
+    loads: tuple[float, ...]
+    points: list[LoadPoint] = field(default_factory=list)
+    problem: str = ""
+    is_done: bool = True
+
+
 @dataclass
 class LoadFeed:
     """The load curves of the run on screen and of the pinned one."""
 
     scenario: Scenario
-    jobs: list[Job]
-    runs: list[RunView]  # the same order: each run is a point of its curve
+    jobs: Sequence[Curve]
+    runs: Sequence[RunView]  # the same order: each run is a point of its curve
 
     @property
     def version(self) -> int:
@@ -52,6 +75,12 @@ class LoadFeed:
         )
         return figure, alt.load(points[0])
 
+    def at(self, scenario: Scenario, run: RunView) -> go.Figure:
+        """The figure with another run on screen; with a load curve only where that is the same one."""
+        is_same = curve_key(scenario) == curve_key(self.scenario)
+        current = self.jobs[0] if is_same else NoCurve(self.jobs[0].loads)
+        return replace(self, scenario=scenario, jobs=[current, *self.jobs[1:]], runs=[run, *self.runs[1:]]).picture()[0]
+
     def answer(self) -> dict[str, Any]:
         """The same for the browser."""
         return spec_of(*self.picture())
@@ -60,10 +89,11 @@ class LoadFeed:
 def load_feed(asked: Asked, current: RunView, pinned: RunView | None) -> LoadFeed:
     """The feed of what is on screen; the session keeps it until the next."""
     assert asked.scenario is not None
-    feed = LoadFeed(asked.scenario, [load_job(without_load(asked.scenario), asked.trace)], [current])
+    jobs, runs = [load_job(without_load(asked.scenario), asked.trace)], [current]
     if pinned is not None and asked.pinned is not None:
-        feed.jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
-        feed.runs.append(pinned)
+        jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
+        runs.append(pinned)
+    feed = LoadFeed(asked.scenario, jobs, runs)
     st.session_state.load_feed = feed
     return feed
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
-from sim.studies.load_curve import LoadPoint, full_load, loads, point
+from sim.studies.load_curve import LoadPoint, full_load, loads, point, without_load
 from sim.workload import Trace
 
 HEAD_START_S = 0.25  # the page itself comes first, in the browser too
@@ -71,6 +71,11 @@ def load_job(scenario: Scenario, trace: Trace | None) -> Job:
 def pinned_load_job(scenario: Scenario, trace: Trace | None) -> Job:
     """The job of the pinned run."""
     return _pinned(_key(scenario), trace.sha256 if trace else "", scenario, trace)
+
+
+def curve_key(scenario: Scenario) -> str:
+    """Equal for scenarios that have the same load curve: load and limits do not matter."""
+    return _key(without_load(scenario))
 
 
 def _key(scenario: Scenario) -> str:

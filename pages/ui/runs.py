@@ -1,5 +1,8 @@
 """Runs, each made once: thin caches around the library."""
 
+from dataclasses import dataclass, field
+from functools import lru_cache
+
 import streamlit as st
 from ui.asked import Asked, Pin
 
@@ -28,7 +31,7 @@ def view(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> RunV
     ScenarioError
         The scenario cannot run.
     """
-    return _view(scenario.model_dump_json(), trace.sha256 if trace else "", is_saturated, scenario, trace)
+    return _view(_Run(scenario.model_dump_json(), trace.sha256 if trace else "", is_saturated, scenario, trace))
 
 
 @st.cache_resource(show_spinner=False)
@@ -36,9 +39,20 @@ def _kernels() -> float:
     return warm_up()
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _view(key: str, sha256: str, is_saturated: bool, _scenario: Scenario, _trace: Trace | None) -> RunView:
-    return run_view(_scenario, _trace, is_saturated=is_saturated)
+@dataclass(frozen=True)
+class _Run:
+    """What a run depends on, and what it takes to make it."""
+
+    key: str
+    sha256: str
+    is_saturated: bool
+    scenario: Scenario = field(compare=False)
+    trace: Trace | None = field(compare=False)
+
+
+@lru_cache(maxsize=128)  # not Streamlit's: jobs make runs ahead in threads of their own
+def _view(run: _Run) -> RunView:
+    return run_view(run.scenario, run.trace, is_saturated=run.is_saturated)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -39,7 +39,12 @@ _CSS = """
 [class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
 [class*="st-key-cardhead_"] button p {font-size: .8rem;}
 .live-plot {width: 100%; height: clamp(252px, calc((100vh - 21.9rem) / 2), 460px);}
-.st-key-carried {display: none;}
+.st-key-carried, .st-key-scrub {display: none;}
+[data-scrub] > * {display: none !important;}
+[data-scrub]::after {content: attr(data-scrub); white-space: nowrap;}
+h1[data-scrub]::after {white-space: normal;}
+[data-testid="stMetricValue"][data-scrub] {height: 2rem; display: flex; align-items: center;}
+[data-testid="stMetricValue"][data-scrub]::after {font-size: 1.1rem;}
 [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}

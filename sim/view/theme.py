@@ -118,13 +118,17 @@ def log_axis(title: str, low: float, high: float, **more: Any) -> dict[str, Any]
     low, high = math.log10(low), math.log10(high)
     room = max(0.04 * (high - low), 0.03)
     low, high = low - room, high + room
+    return axis(title, **({"type": "log", "range": [low, high]} | log_ticks(low, high) | more))
+
+
+def log_ticks(low: float, high: float) -> dict[str, Any]:
+    """Ticks of a logarithmic axis between two decimal logarithms, as whole numbers."""
     steps = (1, 2, 5) if high - low < 2.2 else (1, 3) if high - low < 3.5 else (1,)
     ticks = [step * 10**decade for decade in range(math.floor(low), math.ceil(high)) for step in steps]
     shown = [tick for tick in ticks if low <= math.log10(tick) <= high]
     if len(shown) < 2:  # within one step: the ends themselves
         shown = [10**low, 10**high]
-    base = {"type": "log", "range": [low, high], "tickvals": shown, "ticktext": [short_number(tick) for tick in shown]}
-    return axis(title, **(base | more))
+    return {"tickvals": shown, "ticktext": [short_number(tick) for tick in shown]}
 
 
 def short_percent(share: float) -> str:
