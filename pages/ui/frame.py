@@ -38,7 +38,8 @@ def frame() -> Asked:
 
 def foreseen() -> Asked | None:
     """What the frame will say, where that is clear before it is drawn: somebody moved a knob that is on the page."""
-    if not st.session_state.pop(MOVED, False):
+    is_moved = st.session_state.pop(MOVED, False)
+    if not is_moved or any(key not in st.session_state for key in (PRESET, LOAD, MIX, *CARRIED)):
         return None
     name = st.session_state[PRESET]
     base, refusal = _base(name)
