@@ -49,6 +49,9 @@ def warm_up() -> None:
     from sim.view import figures, load_figure, run_view  # noqa: F401
 
     compile_kernels()
+    from sim.systems.run import warm_up_all
+
+    warm_up_all()  # the loops that the first page does not need
 
 
 @asynccontextmanager

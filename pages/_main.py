@@ -14,6 +14,7 @@ page = st.navigation(
     [
         explore,
         st.Page("gallery.py", title="Presets", icon=":material/apps:"),
+        st.Page("schedulers.py", title="Schedulers", icon=":material/compare_arrows:"),
         st.Page("length_tail.py", title="Length tail", icon=":material/ssid_chart:"),
         st.Page("predictor.py", title="Predictor", icon=":material/online_prediction:"),
         st.Page("batch_theatre.py", title="Batch theatre", icon=":material/theaters:"),

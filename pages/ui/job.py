@@ -95,9 +95,9 @@ def start(tasks: Mapping[K, Callable[[], V]]) -> Job[K, V]:
     return Job(tasks, _pool())
 
 
-def task(function: Callable[..., V], *arguments: object) -> Callable[[], V]:
+def task(function: Callable[..., V], *arguments: object, **named: object) -> Callable[[], V]:
     """A call to be made later."""
-    return partial(function, *arguments)
+    return partial(function, *arguments, **named)
 
 
 def release(job: Job[K, V]) -> None:

@@ -45,6 +45,10 @@ _CSS = """
 h1[data-scrub]::after {white-space: normal;}
 [data-testid="stMetricValue"][data-scrub] {height: 2rem; display: flex; align-items: center;}
 [data-testid="stMetricValue"][data-scrub]::after {font-size: 1.1rem;}
+.st-key-plot_compare_load .live-plot {height: 560px;}
+.st-key-plot_compare_memory_1 .live-plot {height: 240px;}
+.st-key-plot_compare_memory_2 .live-plot {height: 400px;}
+.st-key-carried {display: none;}
 [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}

@@ -1,0 +1,120 @@
+"""The cards of Schedulers: which ones, the table, memory, load, who wins where."""
+
+import pandas as pd
+import streamlit as st
+from ui.compare_jobs import Key, points_of, rows_of
+from ui.job import Job, JobFeed, watch
+from ui.live_plot import live_plot
+
+from sim.scenario import Scenario
+from sim.studies.compare import Compared, Row
+from sim.systems import system_names
+from sim.view import compare as words
+from sim.view import compare_figures as figures
+
+ROW_PX = 27
+
+
+def chosen(own: str) -> tuple[tuple[str, ...], bool]:
+    """The schedulers to compare, the scenario's own first, and whether all get its limits."""
+    left, right = st.columns([4, 1], gap="medium", vertical_alignment="bottom")
+    names: list[str] = left.multiselect(
+        "Schedulers",
+        system_names(),
+        list(words.DEFAULT),
+        format_func=words.title,
+        max_selections=words.MOST - 1,
+        key="cmpsched",
+        bind="query-params",
+        help="The same requests, at the same times, go through each; the scheduler of the sidebar is always among "
+        "them, with all its knobs.",
+    )
+    same_limits = right.toggle(
+        "Same limits for all",
+        key="cmplimits",
+        bind="query-params",
+        help="On: all get the sidebar's max_num_seqs and max_num_batched_tokens. Off: each has the limits it was "
+        "published with.",
+    )
+    return tuple(dict.fromkeys((own, *names))), same_limits
+
+
+def table(rows: dict[str, Row]) -> None:
+    """All numbers, a line a scheduler."""
+    frame = pd.DataFrame(words.table(rows))
+    st.dataframe(
+        frame.style.apply(_mark, leaders=frame["best in"].tolist(), axis=0),
+        hide_index=True,
+        row_height=ROW_PX,
+        key="table_compare",
+        column_config={
+            name: st.column_config.NumberColumn(name, format="%.3g") for name in words.COLUMNS if name in frame
+        },
+    )
+    for sentence in words.problems(rows):
+        st.warning(sentence, icon=":material/block:")
+    st.caption(
+        "Best of a column shaded and named at the right; click a header to sort. CV in batch: spread of output "
+        "lengths among requests served at the same time."
+    )
+
+
+def _mark(column: "pd.Series[float]", leaders: list[str]) -> list[str]:
+    """Shade the best cells of a column."""
+    is_best = [str(column.name) in each.split(", ") for each in leaders]
+    return ["background-color: rgba(0,158,115,0.22)" if each else "" for each in is_best]
+
+
+def memory(rows: dict[str, Row]) -> None:
+    """KV memory of each on one scale."""
+    alt = ". ".join(
+        f"{words.title(name)}: {each.compared.kv_use:.0%} of KV memory in use on average"
+        for name, each in rows.items()
+        if each.compared is not None
+    )
+    live_plot(figures.memory(rows), f"plot_compare_memory_{-(-len(rows) // figures.COLUMNS_OF_MEMORY)}", alt)
+
+
+def against_load(
+    job: Job[Key, Row | Compared | None],
+    scenario: Scenario,
+    names: tuple[str, ...],
+    loads: tuple[float, ...],
+    load_title: str,
+    operating: float | None,
+) -> None:
+    """Latency and rates against load, filled in as runs end."""
+    slo = scenario.slo
+    limits = {
+        "ttft_p99_s": None if slo.ttft_ms is None else slo.ttft_ms / 1000,
+        "tpot_p99_s": None if slo.tpot_ms is None else slo.tpot_ms / 1000,
+    }
+
+    def picture() -> tuple[object, str]:
+        is_complete = job.is_complete
+        points = points_of(job)
+        figure = figures.against_load(
+            points, names, load_title, limits, loads, is_complete=is_complete, operating=operating
+        )
+        return figure, figures.in_words(points, names)
+
+    JobFeed(job, picture).draw("plot_compare_load")
+    watch(job, "runs", "stop_compare")
+
+
+def who_wins(job: Job[Key, Row | Compared | None], unit: str) -> None:
+    """Stretches of load and who leads there."""
+    if not job.is_complete:
+        st.caption("Computing …")
+        return
+    for sentence in words.winners(points_of(job), unit):
+        st.markdown(sentence)
+    st.caption("Most good requests a second, within 1 %.")
+
+
+def batches(rows: dict[str, Row], overall_cv: float) -> None:
+    """How alike the answers are that are served together."""
+    st.markdown(words.grouping(rows, overall_cv))
+
+
+__all__ = ["against_load", "batches", "chosen", "memory", "rows_of", "table", "who_wins"]

@@ -1,0 +1,143 @@
+"""Schedulers side by side, in words and rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sim.studies.compare import TARGET, Compared, Row, furthest
+from sim.systems import SYSTEMS
+from sim.view.theme import short_number, short_percent
+
+DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
+MOST = 8  # systems that a picture can hold
+COLUMNS = {  # column of the table: field, factor, whether more is better
+    "output tokens/s": ("output_tokens_per_s", 1.0, True),
+    "good requests/s": ("good_rps", 1.0, True),
+    "within limits (%)": ("attainment", 100.0, True),
+    "TTFT p99 (s)": ("ttft_p99_s", 1.0, False),
+    "TPOT p99 (ms)": ("tpot_p99_s", 1000.0, False),
+    "preemptions": ("preemptions", 1.0, False),
+    "KV in use (%)": ("kv_use", 100.0, True),
+    "KV kept unused (%)": ("kv_pledged", 100.0, False),
+    "CV in batch": ("batch_cv", 1.0, None),
+}
+
+
+def title(name: str) -> str:
+    """What people call a scheduler."""
+    return SYSTEMS[name].title
+
+
+def table(rows: Mapping[str, Row]) -> dict[str, list[Any]]:
+    """One line a scheduler; `best in` names the columns it leads."""
+    known = {name: each.compared for name, each in rows.items() if each.compared is not None}
+    leads = leaders(known)
+    found: dict[str, list[Any]] = {
+        "scheduler": [title(name) for name in known],
+        "idea": [SYSTEMS[name].idea for name in known],
+    }
+    for column, (field, factor, _) in COLUMNS.items():
+        found[column] = [_number(getattr(each, field) * factor) for each in known.values()]
+    found["best in"] = [", ".join(column for column, who in leads.items() if name in who) for name in known]
+    return found
+
+
+def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
+    """Who is best in each column that has a good direction; nobody where all are alike."""
+    found = {}
+    for column, (field, factor, more_is_better) in COLUMNS.items():
+        values = {name: _number(getattr(each, field) * factor) for name, each in known.items()}
+        numbers = {name: value for name, value in values.items() if value is not None}
+        if more_is_better is None or len(set(numbers.values())) < 2:
+            continue
+        best = (max if more_is_better else min)(numbers.values())
+        found[column] = {name for name, value in numbers.items() if value == best}
+    return found
+
+
+def _number(value: float) -> float | None:
+    """Three significant digits, as the table shows them; None where undefined."""
+    return None if np.isnan(value) else float(f"{value:.3g}")
+
+
+def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, is_complete: bool) -> str:
+    """Who serves most within the limits, and how far each gets."""
+    known = {name: each.compared for name, each in rows.items() if each.compared is not None}
+    if len(known) < 2:
+        return "Choose at least two schedulers; the same requests go through each."
+    reach = reaches(points) if is_complete else {}
+    if reach and not any(np.isnan(value) for value in reach.values()):
+        ordered = sorted(reach, key=lambda name: reach[name], reverse=True)
+        first, second = ordered[:2]
+        if reach[first] == 0:
+            return f"At no load does any of them keep {TARGET:.0%} of requests within the limits."
+        if reach[second] == reach[first]:
+            return (
+                f"{title(first)} and {title(second)} keep {TARGET:.0%} of requests within the limits up to "
+                f"{short_number(reach[first])} {unit}, the highest load that was run."
+            )
+        return (
+            f"{title(first)} serves most within the limits: {short_number(reach[first])} {unit} with {TARGET:.0%} of "
+            f"requests good, {title(second)} {short_number(reach[second])}."
+        )
+    best = max(known, key=lambda name: np.nan_to_num(known[name].good_rps))
+    if any(not np.isnan(each.attainment) for each in known.values()):
+        return (
+            f"As asked, {title(best)} serves most requests within the limits: "
+            f"{short_number(known[best].good_rps)} a second, {short_percent(known[best].attainment)} of all."
+        )
+    best = max(known, key=lambda name: known[name].output_tokens_per_s)
+    return (
+        f"{title(best)} produces most: {short_number(known[best].output_tokens_per_s)} output tokens/s; set targets to "
+        "see who serves most within them."
+    )
+
+
+def reaches(points: Sequence[Compared]) -> dict[str, float]:
+    """How far each scheduler gets within the limits."""
+    names = dict.fromkeys(each.system for each in points)
+    return {name: furthest([each for each in points if each.system == name]) for name in names}
+
+
+def winners(points: Sequence[Compared], unit: str) -> list[str]:
+    """Who wins where: stretches of load with the scheduler that has most good requests a second."""
+    by_load: dict[float, list[Compared]] = {}
+    for each in points:
+        by_load.setdefault(each.load, []).append(each)
+    stretches: list[tuple[str, float, float]] = []
+    for load, group in sorted(by_load.items()):
+        scores = {each.system: _number(each.good_rps) or 0.0 for each in group}
+        best = max(scores.values())
+        leading = [name for name, score in scores.items() if score >= 0.99 * best]
+        if best == 0:
+            name = "nobody"
+        else:
+            name = "all alike" if len(leading) == len(scores) else " and ".join(title(each) for each in leading[:3])
+        if stretches and stretches[-1][0] == name:
+            stretches[-1] = (name, stretches[-1][1], load)
+        else:
+            stretches.append((name, load, load))
+    return [
+        f"**{short_number(low)}{'' if low == high else f' to {short_number(high)}'} {unit}**: {name}"
+        for name, low, high in stretches
+    ]
+
+
+def grouping(rows: Mapping[str, Row], overall_cv: float) -> str:
+    """How alike the answers are that are served together."""
+    known = {name: each.compared.batch_cv for name, each in rows.items() if each.compared is not None}
+    known = {name: value for name, value in known.items() if not np.isnan(value)}
+    if not known:
+        return ""
+    alike = min(known, key=lambda name: known[name])
+    return (
+        f"Output lengths have a CV of {short_number(overall_cv)} over all requests; among those served together it is "
+        f"lowest under {title(alike)}, {short_number(known[alike])}. Grouping by length makes a batch end together; "
+        "stragglers stay longer in the batch than in the mix, which raises it."
+    )
+
+
+def problems(rows: Mapping[str, Row]) -> list[str]:
+    """Why some schedulers have no run."""
+    return [f"{title(name)}: {each.problem}" for name, each in rows.items() if each.problem]
