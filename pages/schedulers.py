@@ -39,5 +39,6 @@ with right, card("compare_memory", "KV memory over time"):
     cards.memory(rows)
 with right, card("compare_wins", "Who wins where"):
     cards.who_wins(job, unit)
-with right, card("compare_batches", "Lengths inside a batch"):
-    cards.batches(rows, overall_cv(runs.outputs(scenario, trace).output_len))
+if any(row.compared for row in rows.values()):
+    with right, card("compare_batches", "Lengths inside a batch"):
+        cards.batches(rows, overall_cv(runs.outputs(scenario, trace).output_len))

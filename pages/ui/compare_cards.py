@@ -48,13 +48,15 @@ def table(rows: dict[str, Row]) -> None:
         row_height=ROW_PX,
         key="table_compare",
         column_config={
-            name: st.column_config.NumberColumn(name, format="%.3g") for name in words.COLUMNS if name in frame
+            "scheduler": st.column_config.TextColumn("scheduler", width=190),
+            "best in": st.column_config.TextColumn("best in", width=150),
+            **{name: st.column_config.NumberColumn(name, format="%.3g") for name in words.COLUMNS if name in frame},
         },
     )
     for sentence in words.problems(rows):
         st.warning(sentence, icon=":material/block:")
     st.caption(
-        "Best of a column shaded and named at the right; click a header to sort. CV in batch: spread of output "
+        "Best of a column shaded, and named under “best in”; click a header to sort. CV in batch: spread of output "
         "lengths among requests served at the same time."
     )
 

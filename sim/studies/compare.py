@@ -172,9 +172,9 @@ def batch_cv(result: Result) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
-def overall_cv(result_lengths: Floats) -> float:
-    """Coefficient of variation of all lengths: what a batch in order of arrival has."""
-    return float(result_lengths.std() / result_lengths.mean())
+def overall_cv(output_len: NDArray[np.int64]) -> float:
+    """Coefficient of variation of all output lengths: what a batch in order of arrival has."""
+    return float(output_len.std() / output_len.mean())
 
 
 def furthest(points: list[Compared], target: float = TARGET) -> float:

@@ -10,7 +10,7 @@ from sim.engine.inputs import Requests, StepTime
 from sim.engine.run import Run
 from sim.engine.sglang.inputs import SglangRules
 from sim.errors import ScenarioError
-from sim.scenario import Scenario
+from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.systems.build import Plan
 
@@ -48,5 +48,5 @@ def warm_up_all() -> float:
     started = time.perf_counter()
     warm_up()
     for name in ("orca", "sglang"):  # one of each loop
-        simulate(Scenario(scheduler={"system": name}, workload={"num_requests": 2}))
+        simulate(with_values(Scenario(), {"scheduler.system": name, "workload.num_requests": 2}))
     return time.perf_counter() - started

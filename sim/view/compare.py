@@ -35,11 +35,10 @@ def table(rows: Mapping[str, Row]) -> dict[str, list[Any]]:
     leads = leaders(known)
     found: dict[str, list[Any]] = {
         "scheduler": [title(name) for name in known],
-        "idea": [SYSTEMS[name].idea for name in known],
+        "best in": [", ".join(column for column, who in leads.items() if name in who) or "none" for name in known],
     }
     for column, (field, factor, _) in COLUMNS.items():
         found[column] = [_number(getattr(each, field) * factor) for each in known.values()]
-    found["best in"] = [", ".join(column for column, who in leads.items() if name in who) for name in known]
     return found
 
 
@@ -112,8 +111,12 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
         leading = [name for name, score in scores.items() if score >= 0.99 * best]
         if best == 0:
             name = "nobody"
+        elif len(leading) == len(scores):
+            name = "all alike"
+        elif 2 * len(leading) > len(scores):
+            name = "all but " + ", ".join(title(each) for each in scores if each not in leading)
         else:
-            name = "all alike" if len(leading) == len(scores) else " and ".join(title(each) for each in leading[:3])
+            name = " and ".join(title(each) for each in leading)
         if stretches and stretches[-1][0] == name:
             stretches[-1] = (name, stretches[-1][1], load)
         else:

@@ -42,6 +42,7 @@ def memory(rows: Mapping[str, Row]) -> go.Figure:
     columns = min(COLUMNS_OF_MEMORY, max(len(shown), 1))
     lines = -(-max(len(shown), 1) // columns)
     end_s = max((float(each.time_s[-1]) for each in shown.values()), default=1.0)
+    top_percent = 100 * max((float((each.used + each.wasted).max()) for each in shown.values()), default=1.0)
     traces: list[go.Scatter] = []
     axes: dict[str, Any] = {}
     notes = []
@@ -49,16 +50,16 @@ def memory(rows: Mapping[str, Row]) -> go.Figure:
         line, column = divmod(place, columns)
         number = "" if place == 0 else str(place + 1)
         width, height = 1 / columns, 1 / lines
-        x = [column * width + (0.02 if column else 0), (column + 1) * width - 0.01]
+        x = [column * width, (column + 1) * width - 0.025]
         top = 1 - line * height
-        y = [top - height + (0.12 if lines > 1 else 0.06), top - 0.07]
+        y = [top - height + (0.1 if line < lines - 1 else 0), top - 0.06]
         is_lowest = line == lines - 1 or place + columns >= len(shown)
         axes[f"xaxis{number}"] = axis(
             "time (s)" if is_lowest else "", range=[0, end_s], domain=x, anchor=f"y{number}", nticks=4
         )
         axes[f"yaxis{number}"] = axis(
-            "KV memory (%)" if column == 0 else "", range=[0, 100.5], domain=y, anchor=f"x{number}",
-            tickvals=[0, 50, 100], showticklabels=column == 0,
+            "KV (%)" if column == 0 else "", range=[0, 1.05 * top_percent], domain=y, anchor=f"x{number}",
+            nticks=4, showticklabels=column == 0,
         )  # fmt: skip
         notes.append(note(title(name), x[0], y[1], xanchor="left", yanchor="bottom", font={"size": 12}))
         for values, label, color, pattern in (
@@ -115,12 +116,12 @@ def against_load(
     for place, name in enumerate(names):
         own = sorted((each for each in points if each.system == name), key=lambda each: each.load)
         for yaxis, (field, factor, _, _) in PANELS.items():
-            y = np.array([getattr(each, field) * factor for each in own], np.float64)
-            values[yaxis].append(np.nan_to_num(y))
+            heights = np.array([getattr(each, field) * factor for each in own], np.float64)
+            values[yaxis].append(np.nan_to_num(heights))
             traces.append(
                 go.Scatter(
                     x=short([each.load for each in own]),
-                    y=short(y),
+                    y=short(heights),
                     xaxis=PLACES[yaxis][0],
                     yaxis=yaxis,
                     name=title(name),
@@ -141,14 +142,14 @@ def against_load(
         name = f"axis{yaxis[1:]}"
         axes[f"x{name}"] = log_axis(load_title, low, high, domain=x, anchor=yaxis)
         limit = limits.get(field)
-        shown = [*values[yaxis], *([[limit * factor]] if limit is not None else [])]
+        reached: list[Any] = [*values[yaxis], *([[limit * factor]] if limit is not None else [])]
         if is_log:
-            axes[f"y{name}"] = log_axis(text, *positive_range(shown), domain=y, anchor=xaxis)
+            axes[f"y{name}"] = log_axis(text, *positive_range(reached), domain=y, anchor=xaxis)
         else:
             axes[f"y{name}"] = axis(text, rangemode="tozero", domain=y, anchor=xaxis, tickformat="~s")
         if limit is not None:
             span = {"type": "rect", "xref": f"{xaxis} domain", "x0": 0, "x1": 1, "yref": yaxis}
-            bottom = positive_range(shown)[0] / 10
+            bottom = positive_range(reached)[0] / 10
             shapes.append(
                 span | {"y0": bottom, "y1": limit * factor, "fillcolor": theme.GREEN, "opacity": 0.1,
                         "line": {"width": 0}, "layer": "below"}

@@ -1,0 +1,72 @@
+"""Schedulers side by side: hand-worked reach and spread, the same requests for all, refusals."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim import preset, simulate, with_values
+from sim.studies import compare
+from sim.studies.compare import Compared, furthest, overall_cv, row, with_system
+from tests.cases import BASE, STATIC, run, trace
+
+SMALL = with_values(preset("chat"), {"workload.num_requests": 600})
+
+
+def at(load: float, attainment: float) -> Compared:
+    nothing = math.nan
+    return Compared("orca", load, 1.0, 1.0, 1.0, False, attainment, load * attainment, 0, 0.5, 0.1, nothing, False, 0)
+
+
+def test_reach_lies_on_the_line_between_the_last_good_and_the_first_bad_load() -> None:
+    assert furthest([at(2, 1.0), at(4, 0.96), at(8, 0.84), at(16, 0.1)]) == pytest.approx(4 + 4 * 0.06 / 0.12)
+    assert furthest([at(8, 0.95), at(2, 1.0)]) == 8  # in any order; good to the end
+    assert furthest([at(2, 0.5), at(4, 1.0)]) == 0  # nothing counts beyond the first failure
+    assert math.isnan(furthest([at(2, math.nan)]))
+
+
+def test_spread_among_those_served_together() -> None:
+    """Two seats: 10 with 30 first (CV 0.5), then 20 with 30 (CV 0.2)."""
+    result = run(with_values(BASE, {"scheduler.max_num_seqs": 2}), trace([10, 30, 20]))
+    assert result.run.duration_s == 30
+    assert compare.batch_cv(result) == pytest.approx((0.5 * 10 + 0.2 * 20) / 30, abs=0.01)
+    assert overall_cv(np.array([10, 30, 20])) == pytest.approx(np.std([10, 30, 20]) / 20)
+
+
+def test_a_held_batch_is_together_until_its_end_of_service() -> None:
+    result = run(with_values(STATIC, {"scheduler.delivery": "stream"}), trace([10, 30]))
+    assert compare.batch_cv(result) == pytest.approx(0.5)
+
+
+def test_a_row_says_what_the_run_says() -> None:
+    found = row(SMALL, "sarathi").compared
+    assert found is not None
+    result = simulate(with_values(SMALL, {"scheduler": {"system": "sarathi"}}))
+    metrics = result.summary()["metrics"]
+    assert found.output_tokens_per_s == pytest.approx(metrics["output_tokens_per_s"])
+    assert found.ttft_p99_s == pytest.approx(metrics["ttft_p99_s"])
+    assert found.preemptions == metrics["preemptions"]
+    assert (result.inputs.output_len == simulate(SMALL).inputs.output_len).all()
+
+
+def test_memory_over_time_adds_up_to_the_ledger() -> None:
+    result = simulate(SMALL)
+    found = compare.memory(result)
+    assert len(found.time_s) == len(found.used) == compare.TIME_POINTS
+    assert found.used.mean() == pytest.approx(compare.compared(result, 0).kv_use)
+    assert (found.used + found.wasted <= 1 + 1e-9).all()
+
+
+def test_the_scenarios_own_scheduler_keeps_its_knobs_and_others_get_limits_only_if_asked() -> None:
+    own = with_values(SMALL, {"scheduler.max_num_seqs": 7, "scheduler.watermark": 0.1})
+    assert with_system(own, "vllm_v1", same_limits=False) == own
+    assert with_system(own, "orca", same_limits=False).scheduler.max_num_seqs is None
+    assert with_system(own, "orca", same_limits=True).scheduler.max_num_seqs == 7
+    assert with_system(own, "orca", same_limits=True).scheduler.watermark is None
+
+
+def test_what_cannot_run_says_why_and_takes_no_place() -> None:
+    tight = with_values(SMALL, {"deployment.max_model_len": 120_000})
+    found = row(with_values(tight, {"deployment.num_gpu_blocks_override": 7000}), "vllm_v0")
+    assert found.compared is None
+    assert "max_model_len" in found.problem

@@ -1,0 +1,72 @@
+"""Schedulers as a script: what a control must change and what it must leave alone."""
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from sim import preset, simulate, with_values
+from sim.studies.compare import compared
+from tests.test_pages import open_page, turn
+
+N = "400"
+
+
+def open_schedulers(**query: str) -> AppTest:
+    app = open_page(n=N, **query)
+    app.switch_page("schedulers.py").run()
+    return finished(app)
+
+
+def finished(app: AppTest) -> AppTest:
+    deadline = time.monotonic() + 240
+    while app.get("progress"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        app.run()
+    assert not app.exception
+    return app
+
+
+def rows(app: AppTest) -> dict[str, dict[str, float]]:
+    table = app.dataframe[0].value
+    return {str(row["scheduler"]): dict(row) for _, row in table.iterrows()}
+
+
+@pytest.fixture(scope="module")
+def page() -> AppTest:
+    return open_schedulers()
+
+
+def test_numbers_are_those_of_the_library(page: AppTest) -> None:
+    found = rows(page)
+    assert {"vLLM V1", "Static batching", "Orca", "Learned ranking"} <= set(found)
+    scenario = with_values(preset("chat"), {"workload.num_requests": int(N), "scheduler": {"system": "sarathi"}})
+    own = compared(simulate(scenario), float("nan"))
+    shown = found["Sarathi-Serve"]
+    assert shown["output tokens/s"] == pytest.approx(own.output_tokens_per_s, rel=0.006)
+    assert shown["TTFT p99 (s)"] == pytest.approx(own.ttft_p99_s, rel=0.006)
+    assert page.title[0].value.split(" serves most")[0] in found
+
+
+def test_rate_moves_the_rates_and_not_the_spread_of_lengths(page: AppTest) -> None:
+    before, mix = rows(page), page.markdown[-1].value.split("; among")[0]
+    slower = open_schedulers(rate="2")
+    after = rows(slower)
+    assert after["vLLM V1"]["output tokens/s"] < 0.5 * before["vLLM V1"]["output tokens/s"]
+    assert slower.markdown[-1].value.split("; among")[0] == mix
+
+
+def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) -> None:
+    app, column = open_schedulers(seqs="4"), "TTFT p99 (s)"
+    before = rows(app)
+    turn(app, "cmplimits", "true")
+    after = rows(finished(app))
+    assert after["vLLM V1"][column] == before["vLLM V1"][column]
+    assert after["Sarathi-Serve"][column] > before["Sarathi-Serve"][column]
+
+
+def test_what_cannot_run_is_said_once_each() -> None:
+    app = open_schedulers(maxlen="131072", blocks="100")
+    assert len(app.warning) == 8
+    assert all("max_model_len is 131072" in each.value for each in app.warning)

@@ -1,0 +1,66 @@
+"""Words of the comparison: who leads, who wins where, what the first line says."""
+
+import math
+
+from sim.studies.compare import Compared, Row
+from sim.view.compare import leaders, table, verdict, winners
+
+
+def of(system: str, load: float = 4.0, **values: float) -> Compared:
+    base = Compared(system, load, 100.0, 1.0, 0.02, False, 1.0, 4.0, 0, 0.5, 0.1, 0.9, False, 0)
+    return base._replace(**values)
+
+
+ROWS = {
+    "orca": Row(of("orca", output_tokens_per_s=80.0, good_rps=1.0, attainment=0.25), None),
+    "vllm_v1": Row(of("vllm_v1", ttft_p99_s=2.0), None),
+    "sglang": Row(None, None, "too small"),
+}
+
+
+def test_best_of_a_column_goes_by_its_good_direction() -> None:
+    known = {name: each.compared for name, each in ROWS.items() if each.compared}
+    found = leaders(known)
+    assert found["output tokens/s"] == {"vllm_v1"}
+    assert found["TTFT p99 (s)"] == {"orca"}
+    assert "preemptions" not in found  # all alike: nobody leads
+    assert "CV in batch" not in found  # neither direction is good
+
+
+def test_table_has_a_line_for_each_run_and_names_what_it_leads() -> None:
+    found = table(ROWS)
+    assert found["scheduler"] == ["Orca", "vLLM V1"]
+    assert "good requests/s" in found["best in"][1]
+    assert found["TPOT p99 (ms)"] == [20.0, 20.0]
+
+
+def test_winners_are_stretches_of_load() -> None:
+    points = [
+        of("orca", 1, good_rps=1.0), of("vllm_v1", 1, good_rps=0.999),
+        of("orca", 2, good_rps=1.0), of("vllm_v1", 2, good_rps=2.0),
+        of("orca", 4, good_rps=0.5), of("vllm_v1", 4, good_rps=3.0),
+        of("orca", 8, good_rps=0.0), of("vllm_v1", 8, good_rps=0.0),
+    ]  # fmt: skip
+    assert winners(points, "requests/s") == [
+        "**1 requests/s**: all alike",
+        "**2 to 4 requests/s**: vLLM V1",
+        "**8 requests/s**: nobody",
+    ]
+
+
+def test_verdict_names_who_gets_furthest_within_the_limits() -> None:
+    points = [of("orca", 1), of("orca", 2, attainment=0.5), of("vllm_v1", 1), of("vllm_v1", 2)]
+    sentence = verdict(ROWS, points, "requests/s", is_complete=True)
+    assert sentence.startswith(
+        "vLLM V1 serves most within the limits: 2 requests/s with 90% of requests good, Orca 1.2"
+    )
+    assert "As asked, vLLM V1" in verdict(ROWS, points, "requests/s", is_complete=False)
+
+
+def test_without_limits_throughput_decides() -> None:
+    rows = {
+        name: Row(each.compared._replace(attainment=math.nan, good_rps=math.nan), None)
+        for name, each in ROWS.items()
+        if each.compared
+    }
+    assert verdict(rows, [], "requests/s", is_complete=False).startswith("vLLM V1 produces most: 100 output tokens/s")
