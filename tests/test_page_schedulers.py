@@ -68,5 +68,5 @@ def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) 
 
 def test_what_cannot_run_is_said_once_each() -> None:
     app = open_schedulers(maxlen="131072", blocks="100")
-    assert len(app.warning) == 8
+    assert len(app.warning) == 7
     assert all("max_model_len is 131072" in each.value for each in app.warning)
