@@ -30,7 +30,7 @@ header(verdict(current.summary, worlds.found, is_known=is_known), asked)
 cards.banners(current, "")
 left, right = st.columns([0.92, 1.08], gap="small")
 with left:
-    length_cards.lengths(made)
+    length_cards.lengths(asked, made)
     length_cards.counterfactuals(worlds, asked, current)
 with right:
     length_cards.length_table(made)

@@ -22,7 +22,7 @@ def open_tail(**query: str) -> AppTest:
 
 def finished(app: AppTest) -> AppTest:
     """The page once all its runs are there."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # the kernels may have to be compiled
     while "being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()).lower():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -118,3 +118,31 @@ def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
     assert not app.exception
     assert app.title[0].value == "This scenario cannot run."
     assert len(app.error) == 1
+
+
+def draw(app: AppTest, **tokens: int) -> None:
+    """Type quantiles and use them."""
+    for name, value in tokens.items():
+        next(each for each in app.number_input if each.key.startswith(f"draw_{name}_")).set_value(value)
+    next(button for button in app.button if button.label == "Use these lengths").click().run()
+    assert not app.exception
+
+
+def test_drawn_lengths_go_into_the_scenario_and_its_link() -> None:
+    app = open_tail(**TIGHT)
+    prompt = app.session_state.asked.scenario.workload.types[0].prompt
+    draw(app, p99=3000, max=4000)
+    finished(app)
+    task = app.session_state.asked.scenario.workload.types[0]
+    assert dict(task.output.points)[0.99] == 3000
+    assert task.prompt == prompt
+    assert profiles(app).iloc[0]["max"] <= 4000
+    assert app.session_state.x  # packed edits of the link
+
+
+def test_lengths_that_cannot_be_are_refused_and_nothing_moves() -> None:
+    app = open_tail(**TIGHT)
+    before = app.session_state.asked.scenario
+    draw(app, p50=5, p10=50)
+    assert [error.value for error in app.error] == ["p50 is 5; at least p10 (50) is needed"]
+    assert app.session_state.asked.scenario == before

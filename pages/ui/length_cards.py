@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked
 from ui.card import card
+from ui.draw_lengths import draw_lengths
 from ui.job import Job, JobFeed, watch
 from ui.length_jobs import Outcome, Spread
 from ui.live_plot import live_plot
@@ -32,19 +33,21 @@ ROW_PX = 27
 WAYS = {"tail": "tail", "share": "distribution"}
 
 
-def lengths(made: Outputs) -> None:
+def lengths(asked: Asked, made: Outputs) -> None:
     """Output lengths of the scenario before those of real data sets."""
     own, real = profiles(made), real_profiles()
     with card("lengths", "Output lengths beside real data sets", WAYS) as which:
-        chosen = st.selectbox(
-            "Real data set to bring forward",
-            [profile.name for profile in real],
-            index=None,
-            placeholder="Bring a real data set forward",
-            key="show_dataset",
-            label_visibility="collapsed",
-            persist_state="session",
-        )
+        with st.container(horizontal=True, vertical_alignment="center", key="lengths_tools"):
+            chosen = st.selectbox(
+                "Real data set to bring forward",
+                [profile.name for profile in real],
+                index=None,
+                placeholder="Bring a real data set forward",
+                key="show_dataset",
+                label_visibility="collapsed",
+                persist_state="session",
+            )
+            draw_lengths(asked, made)
         figure = length_figures.lengths(made, "tail" if which == "tail" else "share", chosen or "")
         live_plot(figure, "plot_lengths", f"Output lengths on a logarithmic axis: {likeness(own[0], real)}")
 
