@@ -89,6 +89,7 @@ def _panel(dots: Sequence[Dot], xaxis: str, color: str) -> go.Scatter:
         name=xaxis,
         mode="markers+text",
         text=[dot.text for dot in dots],
+        cliponaxis=False,
         textposition=["top left" if dot.symbol == "triangle-right" else "top center" for dot in dots],
         marker={"color": color, "size": 9, "symbol": [dot.symbol for dot in dots]},
         error_x={
