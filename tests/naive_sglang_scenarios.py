@@ -128,3 +128,44 @@ def timed_scenarios(draw: Any, max_requests: int = 14) -> TimedScenario:
     if draw(st.sampled_from([False, False, True])):
         rules = rules._replace(context_len=draw(st.integers(3, rules.pool_tokens)))
     return TimedScenario(rules, SglangRequests(requests, asked.ignore_eos), draw(step_times()))
+
+
+def crowded(seed: int, order: SglangOrder, **rules: Any) -> SglangScenario:
+    """A burst of 200 requests, more than SGLang matches against its tree, on a small server."""
+    numbers = np.random.default_rng(seed)
+    n = 200
+    shared = numbers.choice([0, 5, 31, 33, 64], n)
+    prompt_len = shared + numbers.integers(1, 60, n)
+    output_len = numbers.geometric(0.1, n)
+    pool = int(prompt_len.max()) + 300
+    settings = SglangRules(
+        order=order,
+        pool_tokens=pool,
+        page_size=1,
+        max_running_requests=8,
+        max_prefill_tokens=300,
+        chunked_prefill_size=100,
+        prefill_max_requests=0,
+        context_len=pool,
+        clip_max_new_tokens=10,
+        retract_decode_steps=20,
+        mixed_chunk=False,
+        radix_cache=True,
+        overlap=True,
+        init_ratio=0.3,
+        min_ratio=0.05,
+        ratio_drop=0.005,
+    )
+    requests = Requests(
+        arrival_s=np.sort(numbers.integers(0, 60, n)).astype(np.float64),
+        prompt_len=prompt_len.astype(np.int64),
+        output_len=output_len.astype(np.int64),
+        cap=(output_len + numbers.integers(0, 20, n)).astype(np.int64),
+        priority=np.zeros(n, np.int64),
+        is_straggler=np.zeros(n, np.int64),
+        segment_start=np.cumsum([0, *(shared > 0)], dtype=np.int64),
+        segment_content=END_OF_TEXT + numbers.integers(1, 6, int((shared > 0).sum())),
+        segment_len=shared[shared > 0].astype(np.int64),
+        users=0,
+    )
+    return SglangScenario(settings._replace(**rules), SglangRequests(requests, np.zeros(n, np.bool_)))

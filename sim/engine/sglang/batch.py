@@ -37,26 +37,7 @@ from sim.engine.sglang.state import (
     RATIO,
     RUNNING,
 )
-from sim.engine.state import NUM_DECODING, NUM_WAITING
-
-
-@njit(**JIT)
-def next_batch(parity, rules, queue, lists, finish_times, req, records, texts, tree, flight, count, real):
-    """Build the batch of this iteration; how many of its members are in prefill, and how many there are."""
-    i = count[CHUNKED]
-    if i >= 0 and req[i, EXTEND_END] > req[i, PREFIX]:
-        cache_prefill(i, rules.radix_cache, req, texts, tree, count)
-    count[BATCH_SIZE] = 0
-    merge_last(lists, req, flight, count)
-    drop_finished(lists, req, count)
-    prefilled = prefill_batch(parity, rules, queue, lists, finish_times, req, records, texts, tree, count, real)
-    if prefilled > 0:
-        if rules.mixed_chunk and count[NUM_BATCH] > 0:
-            mix(parity, rules, lists, req, records.out_s, tree, count, real)
-        return prefilled, prefilled + count[NUM_DECODING]
-    if count[NUM_BATCH] > 0:
-        decode_batch(parity, rules, queue.ring, lists, req, records, tree, count, real)
-    return 0, count[NUM_DECODING]
+from sim.engine.state import NUM_WAITING
 
 
 @njit(**JIT)
@@ -65,6 +46,17 @@ def cache_prefill(i, radix_cache, req, texts, tree, count):
     end = np.int64(req[i, EXTEND_END])
     cache(i, end, radix_cache, req, texts, tree, count)
     req[i, PREFIX] = end
+
+
+@njit(**JIT)
+def take_in_last(rules, lists, req, texts, tree, flight, count):
+    """What the iteration before ran is cached as far as its prompt goes on, or joins the running batch."""
+    i = count[CHUNKED]
+    if i >= 0 and req[i, EXTEND_END] > req[i, PREFIX]:
+        cache_prefill(i, rules.radix_cache, req, texts, tree, count)
+    count[BATCH_SIZE] = 0
+    merge_last(lists, req, flight, count)
+    drop_finished(lists, req, count)
 
 
 @njit(**JIT)

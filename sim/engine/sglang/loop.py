@@ -16,7 +16,7 @@ from sim.engine.chunks import clear_chunks
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.loop import Stop, launch, linear_time
 from sim.engine.sglang.account import account_for_pause, count_pages, measure_prefills
-from sim.engine.sglang.batch import next_batch
+from sim.engine.sglang.batch import decode_batch, mix, prefill_batch, take_in_last
 from sim.engine.sglang.head import row_of_free_pages
 from sim.engine.sglang.memory import pages, settle_memory
 from sim.engine.sglang.order import join_queue
@@ -128,9 +128,14 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
         count[DECODING_KV] = 0
         clear_chunks(count, real)
         real[START_S] = max(real[CLOCK], real[LAST_END])
-        prefilled, size = next_batch(
-            parity, rules, waiting, lists, finish_times, req, records, texts, tree, flight, count, real
-        )
+        take_in_last(rules, lists, req, texts, tree, flight, count)
+        prefilled = prefill_batch(parity, rules, waiting, lists, finish_times, req, records, texts, tree, count, real)
+        if prefilled > 0:
+            if rules.mixed_chunk and count[NUM_BATCH] > 0:
+                mix(parity, rules, lists, req, out_s, tree, count, real)
+        elif count[NUM_BATCH] > 0:
+            decode_batch(parity, rules, ring, lists, req, records, tree, count, real)
+        size = prefilled + count[NUM_DECODING]
         if count[IS_BROKEN]:
             return Stop.OUT_OF_MEMORY
 
