@@ -44,7 +44,7 @@ def export(asked: Asked) -> None:
         st.caption("The same run, from a shell:")
         st.code(run_command(scenario, origin), language=None, wrap_lines=True)
         st.caption("In a notebook:")
-        st.code(notebook_lines(scenario, origin), language="python", wrap_lines=True)
+        st.code(notebook_lines(scenario, origin), language=None, wrap_lines=True)
         st.caption("A server configured so:")
         _server(scenario)
 

@@ -1,6 +1,7 @@
 """The command line that starts a server configured as a scenario is.
 
-Only what departs from the server's own defaults stands in it. Source of the flags: `vllm serve --help`, 0.33.0.
+Only what departs from the server's own defaults stands in it. Source of the flags: `vllm serve --help`, 0.33.0, and
+`python -m sglang.launch_server --help`, 0.5.23.
 """
 
 import shlex
@@ -11,6 +12,7 @@ from sim.deployment import default_limits, resolve
 from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
 from sim.scheduler_spec import Recombination, Scheduler
+from sim.sglang_spec import Sglang
 from sim.system_spec import Deployment
 
 
@@ -22,11 +24,18 @@ class ServerCommand(NamedTuple):
 
 
 QUANTIZATION = {"fp8": "fp8", "fp8_block": "fp8"}  # of weights that are published at 16 bit
+BY_ENVIRONMENT = (  # knobs of SGLang that have no flag
+    "init_new_token_ratio",
+    "min_new_token_ratio_factor",
+    "new_token_ratio_decay_steps",
+    "retract_decode_steps",
+    "clip_max_new_tokens",
+)
 NO_SERVER = "No server in use starts as {}: it is a scheduler of the literature, or of a server's past."
 
 
 def server_command(scenario: Scenario) -> ServerCommand:
-    """`vllm serve` for a scenario.
+    """`vllm serve` for a scenario, or SGLang's launch command.
 
     Parameters
     ----------
@@ -39,23 +48,61 @@ def server_command(scenario: Scenario) -> ServerCommand:
         The scenario cannot run.
     """
     scheduler = scenario.scheduler
-    if scheduler.system != "vllm_v1":
-        return ServerCommand("", (NO_SERVER.format(scheduler.system),))
-    notes = list(_notes(scenario))
-    words = ["vllm", "serve", model(scenario.deployment.model).hf_id]
-    words += _of_deployment(scenario)
-    words += _of_scheduler(scheduler, default_limits(gpu(scenario.deployment.gpu)))
-    return ServerCommand(shlex.join(words), tuple(notes))
+    hf_id = model(scenario.deployment.model).hf_id
+    if scheduler.system == "vllm_v1":
+        flags = _of_deployment(scenario) + _of_scheduler(scheduler, default_limits(gpu(scenario.deployment.gpu)))
+        return ServerCommand(shlex.join(["vllm", "serve", hf_id, *flags]), tuple(_notes(scenario)))
+    if scheduler.system == "sglang":
+        start = ["python", "-m", "sglang.launch_server", "--model-path", hf_id]
+        notes = (*_notes(scenario), *_sglang_notes(scheduler.sglang))
+        return ServerCommand(shlex.join([*start, *_of_sglang(scenario)]), notes)
+    return ServerCommand("", (NO_SERVER.format(scheduler.system),))
+
+
+def _of_sglang(scenario: Scenario) -> list[str]:
+    """Flags of SGLang. Its memory fraction means something else than vLLM's, so the KV tokens are said instead."""
+    deployment, knobs = scenario.deployment, scenario.scheduler.sglang
+    shape, usual = model(deployment.model), Sglang()
+    return [
+        *_flag("--tp-size", deployment.tensor_parallel_size, 1),
+        *_flag("--quantization", _quantization(scenario), ""),
+        *_flag("--kv-cache-dtype", {"fp8": "fp8_e4m3"}.get(deployment.kv_cache_dtype, "auto"), "auto"),
+        *_flag("--max-total-tokens", resolve(scenario).kv_tokens, None),
+        *_flag("--context-length", deployment.max_model_len or shape.max_context, shape.max_context),
+        *_flag("--page-size", knobs.page_size, usual.page_size),
+        *_flag("--max-running-requests", knobs.max_running_requests or scenario.scheduler.max_num_seqs, None),
+        *_flag("--schedule-policy", knobs.schedule_policy, usual.schedule_policy),
+        *_flag("--schedule-conservativeness", f"{knobs.schedule_conservativeness:g}", "1"),
+        *_flag("--chunked-prefill-size", knobs.chunked_prefill_size, None),
+        *_flag("--max-prefill-tokens", knobs.max_prefill_tokens, usual.max_prefill_tokens),
+        *_flag("--prefill-max-requests", knobs.prefill_max_requests, None),
+        *(["--enable-mixed-chunk"] if knobs.enable_mixed_chunk else []),
+        *(["--disable-radix-cache"] if knobs.disable_radix_cache else []),
+        *(["--disable-overlap-schedule"] if knobs.disable_overlap_schedule else []),
+    ]
+
+
+def _sglang_notes(knobs: Sglang) -> list[str]:
+    usual = Sglang()
+    changed = [name for name in BY_ENVIRONMENT if getattr(knobs, name) != getattr(usual, name)]
+    return [f"SGLang takes {', '.join(changed)} from the environment."] if changed else []
+
+
+def _quantization(scenario: Scenario) -> str:
+    """How weights that are published at 16 bit are to be quantised; empty where they are not."""
+    shape = model(scenario.deployment.model)
+    if shape.dtype not in ("bf16", "fp16"):
+        return ""
+    return QUANTIZATION.get(weight_dtype(shape, scenario.deployment), "")
 
 
 def _of_deployment(scenario: Scenario) -> list[str]:
     deployment = scenario.deployment
     shape = model(deployment.model)
     context = resolve(scenario).max_model_len
-    quantization = QUANTIZATION.get(weight_dtype(shape, deployment), "") if shape.dtype in ("bf16", "fp16") else ""
     return [
         *_flag("--tensor-parallel-size", deployment.tensor_parallel_size, 1),
-        *_flag("--quantization", quantization, ""),
+        *_flag("--quantization", _quantization(scenario), ""),
         *_flag("--kv-cache-dtype", deployment.kv_cache_dtype, "auto"),
         *_flag("--gpu-memory-utilization", f"{deployment.gpu_memory_utilization:g}", "0.9"),
         *_flag("--max-model-len", context, shape.max_context),
@@ -84,8 +131,8 @@ def _notes(scenario: Scenario) -> list[str]:
     deployment, scheduler = scenario.deployment, scenario.scheduler
     found = [f"Run it on {_gpus(deployment)}."]
     if any(getattr(scheduler, choice) is not None for choice in Recombination.model_fields):
-        found.append("The choices put in place of vLLM's own have no flag.")
-    if scheduler.vllm_release != "0.33.0":
+        found.append("The choices put in place of the server's own have no flag.")
+    if scheduler.system == "vllm_v1" and scheduler.vllm_release != "0.33.0":
         found.append(f"The rules are those of vLLM {scheduler.vllm_release}; it knows fewer of these flags.")
     if weight_dtype(model(deployment.model), deployment) == "fp4" and model(deployment.model).dtype != "mxfp4":
         found.append("4-bit weights need a checkpoint that is published so.")

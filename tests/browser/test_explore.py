@@ -226,6 +226,23 @@ def test_the_frontier_follows_the_memory_and_not_the_rate(server, page, settled)
     assert points()[0] == before[0]  # one seat has room enough either way
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["Export", "Pinned: 2"])
+def test_axe_finds_no_violation_in_what_opens(server, page, settled, axe, scheme, name):
+    pins = {f"p{i}": pack({"v": "1", "preset": "chat", "n": "1000", "rate": str(2 * i)}) for i in (1, 2)}
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{server}/?{urlencode(pins)}&{QUICK}")
+    settled()
+    page.get_by_role("button", name=name, exact=True).click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+    page.mouse.move(5, 5)
+    settled()
+    page.add_script_tag(path=axe)
+    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+    told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
+    assert told == [], json.dumps(told, indent=1)
+
+
 def test_a_clean_up_that_comes_late_leaves_the_chart_to_the_draw_that_took_it_over(server, page, settled):
     """Streamlit runs the clean-up of an earlier draw at once when a later draw has begun meanwhile."""
     page.goto(f"{server}/glossary")

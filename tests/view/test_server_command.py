@@ -83,3 +83,39 @@ def test_what_no_flag_says_is_a_note() -> None:
 def test_every_preset_has_a_command_or_a_reason(name: str) -> None:
     command = server_command(preset(name))
     assert command.text.startswith("vllm serve ") or command.notes
+
+
+def test_sglang_is_launched_with_its_own_flags() -> None:
+    edits = {
+        "scheduler.system": "sglang",
+        "deployment.tensor_parallel_size": 2,
+        "deployment.kv_cache_dtype": "fp8",
+        "deployment.max_model_len": 8192,
+        "scheduler.sglang.page_size": 16,
+        "scheduler.sglang.max_running_requests": 256,
+        "scheduler.sglang.schedule_policy": "lpm",
+        "scheduler.sglang.schedule_conservativeness": 0.5,
+        "scheduler.sglang.chunked_prefill_size": 4096,
+        "scheduler.sglang.max_prefill_tokens": 8192,
+        "scheduler.sglang.prefill_max_requests": 8,
+        "scheduler.sglang.enable_mixed_chunk": True,
+        "scheduler.sglang.disable_radix_cache": True,
+        "scheduler.sglang.disable_overlap_schedule": True,
+        "scheduler.sglang.retract_decode_steps": 30,
+    }
+    scenario = with_values(preset("chat"), edits)
+    command = server_command(scenario)
+    assert shlex.split(command.text) == shlex.split(
+        "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3.1-8B --tp-size 2 "
+        f"--kv-cache-dtype fp8_e4m3 --max-total-tokens {resolve(scenario).kv_tokens} --context-length 8192 "
+        "--page-size 16 --max-running-requests 256 --schedule-policy lpm --schedule-conservativeness 0.5 "
+        "--chunked-prefill-size 4096 --max-prefill-tokens 8192 --prefill-max-requests 8 --enable-mixed-chunk "
+        "--disable-radix-cache --disable-overlap-schedule"
+    )
+    assert command.notes[-1] == "SGLang takes retract_decode_steps from the environment."
+
+
+def test_sglang_with_its_defaults_says_no_more_than_its_memory() -> None:
+    plain = with_values(preset("chat"), {"scheduler.system": "sglang"})
+    said = words(plain)
+    assert said[4:] == ["meta-llama/Meta-Llama-3.1-8B", "--max-total-tokens", str(resolve(plain).kv_tokens)]
