@@ -67,7 +67,12 @@ class Requests(NamedTuple):
 
 
 def lives(
-    table: StepTable, requests: Requests, *, is_held: bool = False, columns: AsyncColumns | None = None
+    table: StepTable,
+    requests: Requests,
+    *,
+    is_held: bool = False,
+    is_restarted: bool = False,
+    columns: AsyncColumns | None = None,
 ) -> list[Life]:
     """Put every request's way through the table back together.
 
@@ -77,6 +82,8 @@ def lives(
     requests : Requests
     is_held : bool
         Finished members keep their places until the batch ends.
+    is_restarted : bool
+        Who gives way loses its answer too and generates it anew.
     columns : AsyncColumns, optional
         Of an asynchronous run.
     """
@@ -96,7 +103,8 @@ def lives(
     found = []
     for i in range(len(arrival)):
         mine = order[borders[i] : borders[i + 1]]
-        rows = _rows(step_of_row[mine], table.scheduled[mine], int(requests.prompt_len[i]), int(requests.output_len[i]))
+        sizes = int(requests.prompt_len[i]), int(requests.output_len[i])
+        rows = _rows(step_of_row[mine], table.scheduled[mine], *sizes, is_restarted=is_restarted)
         begin = num_steps if requests.is_rejected[i] else int(arrival[i])
         runs = _runs(rows)
         segments = _segments(runs, begin, int(leaves[i]), preempted[i], is_done=finished[i] >= 0, is_held=is_held)
@@ -132,12 +140,16 @@ class Rows(NamedTuple):
     is_output: Bools  # brings an output token
 
 
-def _rows(step: Ints, scheduled: Ints, prompt_len: int, output_len: int) -> Rows:
+def _rows(step: Ints, scheduled: Ints, prompt_len: int, output_len: int, *, is_restarted: bool) -> Rows:
     """A token comes whenever all that is known has been computed for the first time."""
     tokens, before = scheduled[:, 1], scheduled[:, 2]
     after = before + tokens
     high = np.maximum.accumulate(np.append(0, after))[:-1]  # most tokens ever computed, before each row
     is_output = (after >= prompt_len) & (after > high)
+    if is_restarted and len(after):
+        high = np.append(0, after[:-1])  # nothing outlives a restart, and without one computing only goes on
+        is_output = after >= prompt_len
+        is_output[: np.flatnonzero(np.append(True, before[1:] < after[:-1]))[-1]] = False  # of the last attempt only
     is_output &= np.cumsum(is_output) <= output_len  # what comes after the end is thrown away
     state = np.where(before < high, State.RECOMPUTE, State.PREFILL)
     state[(tokens == 1) & (before >= high) & (high >= prompt_len)] = State.DECODE

@@ -11,6 +11,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import replayed, saturated
 from sim.studies.theatre import Life, Requests, Stall, lanes, lives, queues, worst_stall
+from sim.systems import SYSTEMS
 from sim.workload import Trace
 
 MAX_REQUESTS = 300
@@ -62,10 +63,22 @@ def play_of(result: Result) -> Play:
     table = first_steps(result.run.steps, MAX_STEPS)
     columns = result.run.async_columns
     requests = requests_of(result)
-    is_held = result.scenario.scheduler.system == "static" and result.scenario.scheduler.hold
-    found = lives(table, requests, is_held=is_held, columns=columns and _first_calls(columns, len(table.start_s)))
+    found = lives(
+        table,
+        requests,
+        is_held=holds(result.scenario),
+        is_restarted=result.scenario.scheduler.choices.eviction == "restart",
+        columns=columns and _first_calls(columns, len(table.start_s)),
+    )
     stall = None if result.is_batch_delivery else worst_stall(found, table.end_s)
     return Play(result, table, num_steps, found, lanes(found), queues(found, requests, table), stall)
+
+
+def holds(scenario: Scenario) -> bool:
+    """Whether finished members keep their places until their batch ends."""
+    knobs = scenario.scheduler
+    is_kept = knobs.hold if knobs.system == "static" else bool(SYSTEMS[knobs.system].details.get("hold"))
+    return is_kept and knobs.choices.batching == "request" and not (knobs.system == "static" and knobs.is_recombined)
 
 
 def requests_of(result: Result) -> Requests:

@@ -26,7 +26,7 @@ STATE_STYLE = {
     State.PREFILL: StateStyle("prefill chunk", theme.GREEN, False),
     State.DECODE: StateStyle("decode", theme.BLUE, False),
     State.RECOMPUTE: StateStyle("prefill again", theme.ORANGE, False),
-    State.PASSED_OVER: StateStyle("running, no token", theme.SKY, True),
+    State.PASSED_OVER: StateStyle("in memory, no token", theme.SKY, True),
     State.PREEMPTED: StateStyle("preempted", theme.VERMILION, True),
     State.HELD: StateStyle("finished, held", theme.PURPLE, True),
 }

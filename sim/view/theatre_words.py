@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sim.studies.theatre import Chunk, Life, State
 from sim.studies.theatre_play import Play
+from sim.systems import PREEMPTIVE_ORDERS, Choices
 from sim.view.theme import short_number
 
 Ints = NDArray[np.int64]
@@ -89,23 +90,26 @@ def _entries(values: Sequence[T], start: Ints) -> Iterable[tuple[int, T]]:
 def in_words(happening: Happening, play: Play) -> str:
     """One step in a sentence, what matters most first."""
     parts = [
-        _preempted(happening.preempted),
+        _preempted(happening.preempted, play.result.scenario.scheduler.choices),
         _returned(happening.returned),
         _joined(happening.joined, play),
         _going_on(happening.going_on, play),
         f"{happening.num_decoding} decode" if happening.num_decoding else "",
-        f"{happening.num_passed_over} run without a token" if happening.num_passed_over else "",
+        f"{happening.num_passed_over} in memory without a token" if happening.num_passed_over else "",
         f"{happening.num_held} finished but held" if happening.num_held else "",
         _finished(happening.finished, play),
     ]
     return "; ".join(part for part in parts if part) or "nothing is scheduled"
 
 
-def _preempted(preempted: list[tuple[int, int]]) -> str:
+def _preempted(preempted: list[tuple[int, int]], choices: Choices) -> str:
+    """Who gives way. An order that chooses anew in every iteration displaces without a shortage too."""
     if not preempted:
         return ""
-    lost = sum(tokens for _, tokens in preempted)
-    return f"no free block, {_requests([i for i, _ in preempted])} preempted, {_count(lost, 'token')} to recompute"
+    who = _requests([i for i, _ in preempted])
+    what = f"{who} preempted" if choices.order in PREEMPTIVE_ORDERS else f"no free block, {who} preempted"
+    lost = _count(sum(tokens for _, tokens in preempted), "token")
+    return f"{what}, {lost} {'swapped out' if choices.eviction == 'swap' else 'to recompute'}"
 
 
 def _returned(returned: list[tuple[int, Chunk]]) -> str:

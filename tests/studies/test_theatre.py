@@ -139,6 +139,21 @@ def test_a_preempted_request_waits_recomputes_and_goes_on(preemption):
     assert (first.finished, second.finished) == (3, 4)
 
 
+def test_who_is_restarted_generates_its_answer_anew():
+    restart = table(
+        (0.0, 1.0, [(0, 3, 0, 3), (1, 2, 0, 2)], [], []),
+        (1.0, 2.0, [(0, 1, 3, 4)], [(1, 2)], []),  # 1 gives way and loses the token it had
+        (2.0, 3.0, [(0, 1, 4, 5)], [], []),
+        (3.0, 4.0, [(0, 1, 5, 6), (1, 2, 0, 2)], [], [0]),
+        (4.0, 5.0, [(1, 1, 2, 3)], [], [1]),
+    )
+    _, second = lives(restart, two_requests(), is_restarted=True)
+    assert second.token_steps.tolist() == [3, 4]
+    assert [segment.state for segment in second.segments] == [
+        State.PREFILL, State.PREEMPTED, State.RECOMPUTE, State.DECODE
+    ]  # fmt: skip
+
+
 def test_worst_stall_is_the_longest_gap_between_two_tokens(preemption):
     stall = worst_stall(lives(preemption, two_requests()), preemption.end_s)
     assert stall == (1, 4.0, 0, 4)  # tokens at 1.0 and 5.0 s

@@ -82,6 +82,15 @@ def test_the_player_is_told_where_to_jump_and_what_each_does(preemption):
     assert len(told["states"]) == len(State) == len(STATE_STYLE)
 
 
+def test_what_is_swapped_out_is_not_to_be_recomputed():
+    tight = {"deployment.num_gpu_blocks_override": 7, "deployment.max_model_len": 6}
+    run = tiny("0,2,3\n0,2,3\n", **tight, **{"scheduler.preemption_mode": "swap"})
+    told = next(line.text for line in lines(run) if "preempted" in line.text)
+    assert told.startswith("no free block, request 1 preempted, 3 tokens swapped out; 1 decode")
+    ranked = tiny("0,2,3\n0,2,3\n", **tight, **{"scheduler.system": "srtf"})
+    assert any(line.text.startswith("request 1 preempted") for line in lines(ranked))
+
+
 def test_a_long_prompt_comes_in_chunks():
     run = tiny("0,10,2\n", **{"scheduler.max_num_batched_tokens": 4, "scheduler.max_num_seqs": 4})
     assert [tuple(line) for line in lines(run)] == [
