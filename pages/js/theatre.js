@@ -28,7 +28,7 @@ const MARKUP = `
       <canvas data-of="slots" tabindex="0" role="img" aria-label="Slots over time; arrow keys step, space plays"></canvas></div>
     <div><h3 class="memory"></h3><canvas data-of="blocks" role="img" aria-label="KV blocks by owner"></canvas>
       <p class="hint"></p>
-      <h3 class="waiting"></h3><ol class="queue" aria-label="Queue, first to be served first"></ol>
+      <h3 class="waiting"></h3><ol class="queue" aria-label="Queue"></ol>
       <p class="story" aria-live="polite"></p></div>
   </div>`;
 
@@ -156,7 +156,7 @@ class Stage {
     this.host.querySelector('.memory').textContent =
       `KV memory: ${number.format(run.blocks - run.free[k])} of ${number.format(run.blocks)} blocks, `
       + `${number.format(run.running[k])} running`;
-    this.host.querySelector('.waiting').textContent = `Queue: ${number.format(run.waiting[k])} waiting`;
+    this.host.querySelector('.waiting').textContent = `Queue: ${number.format(run.waiting[k])} waiting, ${run.queueOrder}`;
     this.queue(run.queueAt(k));
     this.draw();
   }

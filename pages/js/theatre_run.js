@@ -9,6 +9,7 @@ export class Run {
     this.last = this.start.length - 1;
     this.lines = play.lines;
     this.queues = play.queues;
+    this.queueOrder = play.queueOrder;
     this.preemptions = play.jumps.preemptions;
     this.stall = play.jumps.stall && {step: play.jumps.stall[0], request: play.jumps.stall[1]};
     this.blocks = play.blocks;

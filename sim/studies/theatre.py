@@ -217,10 +217,13 @@ def lanes(found: list[Life]) -> list[int]:
     return lane
 
 
-def queues(found: list[Life], requests: Requests, table: StepTable) -> list[tuple[int, list[int]]]:
-    """Who waits, first to be served first, right after each call that changed it: pairs of step and requests.
+def queues(
+    found: list[Life], requests: Requests, table: StepTable, *, by_arrival: bool = False
+) -> list[tuple[int, list[int]]]:
+    """Who waits right after each call that changed it: pairs of step and requests.
 
-    A preempted request goes to the front of its like. Source: vLLM V1's queues, first come and by priority.
+    First to be served first: a preempted request goes to the front of its like. With `by_arrival` in the order of
+    arrival, where the order of service is another. Source: vLLM V1's queues, first come and by priority.
     """
     is_out = [{(s.state, s.first) for s in life.segments} for life in found]
     enter: dict[int, list[int]] = {}
@@ -243,7 +246,9 @@ def queues(found: list[Life], requests: Requests, table: StepTable) -> list[tupl
                 waiting.insert(0, i)
         for i in leave.get(step, []):
             waiting.remove(i)
-        if requests.priority.any():
+        if by_arrival:
+            waiting.sort(key=lambda i: (requests.arrival_s[i], i))
+        elif requests.priority.any():
             waiting.sort(key=lambda i: (requests.priority[i], requests.arrival_s[i], i))
         changes.append((step, list(waiting)))
     return changes

@@ -27,6 +27,7 @@ class Play(NamedTuple):
     found: list[Life]
     lanes: list[int]
     queues: list[tuple[int, list[int]]]
+    is_in_service_order: bool  # whether the queues are; else they are in order of arrival
     stall: Stall | None  # None too where all tokens of an answer come at once
 
 
@@ -71,7 +72,10 @@ def play_of(result: Result) -> Play:
         columns=columns and _first_calls(columns, len(table.start_s)),
     )
     stall = None if result.is_batch_delivery else worst_stall(found, table.end_s)
-    return Play(result, table, num_steps, found, lanes(found), queues(found, requests, table), stall)
+    knobs = result.scenario.scheduler
+    is_known = SYSTEMS[knobs.system].engine == "calendar" and not knobs.is_recombined
+    waiting = queues(found, requests, table, by_arrival=not is_known)
+    return Play(result, table, num_steps, found, lanes(found), waiting, is_known, stall)
 
 
 def holds(scenario: Scenario) -> bool:

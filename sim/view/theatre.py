@@ -41,7 +41,7 @@ def payload(play: Play) -> dict[str, Any]:
         `steps`: columns by step (start and end in ms, running, waiting, free blocks). `requests`: a row each with
         lane, prompt, output, whether a straggler, story, and segments as flat lists of five (first and last step,
         state, tokens held after the first, growth by step). `lines` and `queues`: pairs of first step and what holds
-        from there on. `jumps`: steps of preemptions, and the worst stall.
+        from there on; `queueOrder` says how the queues are sorted. `jumps`: steps of preemptions, and the worst stall.
     """
     table, result = play.table, play.result
     return {
@@ -55,6 +55,7 @@ def payload(play: Play) -> dict[str, Any]:
         "requests": [_request(play, i) for i in range(len(play.found))],
         "lines": [list(line) for line in lines(play)],
         "queues": [[step, ids[:QUEUE_SHOWN]] for step, ids in play.queues],
+        "queueOrder": "first to be served first" if play.is_in_service_order else "in order of arrival",
         "jumps": {
             "preemptions": np.flatnonzero(np.diff(table.preempted_start)).tolist(),
             "stall": None if play.stall is None else [play.stall.last, play.stall.request, play.stall.first],

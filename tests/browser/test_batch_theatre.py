@@ -72,7 +72,8 @@ def test_counts_and_queue_are_those_of_the_table(stage, recorded):
     shown = [int(text) for text in stage.locator(".theatre .queue li").all_inner_texts()]
     queue = [ids for first, ids in recorded.queues if first <= at][-1]
     assert shown == queue[:40]
-    assert stage.locator(".theatre .waiting").inner_text() == f"Queue: {table.waiting[at]} waiting"
+    told = stage.locator(".theatre .waiting").inner_text()
+    assert told == f"Queue: {table.waiting[at]} waiting, first to be served first"
 
 
 def test_playing_needs_no_word_from_the_server_and_no_other_host(server, page, settled):

@@ -165,6 +165,16 @@ def test_queue_holds_the_preempted_until_it_is_back(preemption):
     assert queues(found, two_requests(), preemption) == [(1, [1]), (3, [])]
 
 
+def test_a_queue_by_arrival_is_sorted_so(preemption):
+    found = lives(preemption, two_requests())
+    early = found[1]._replace(segments=[Segment(0, 4, State.WAITING, 0, 0)])
+    requests = Requests(np.array([0.0, 0.0, 0.0]), *(np.zeros(3, np.int64) for _ in range(3)), np.zeros(3, np.bool_))
+    both = [found[0], found[1], early]
+    assert queues(both, requests, preemption)[1] == (1, [1, 2])
+    late = requests._replace(arrival_s=np.array([0.0, 0.1, 0.0]))
+    assert queues(both, late, preemption, by_arrival=True)[1] == (1, [2, 1])
+
+
 def test_who_comes_later_waits_from_the_next_call_on(preemption):
     late = preemption._replace(
         scheduled=preemption.scheduled[[0, 2, 3, 4, 5, 6]],

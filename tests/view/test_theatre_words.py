@@ -72,6 +72,7 @@ def test_the_player_is_told_where_to_jump_and_what_each_does(preemption):
     assert told["steps"]["free"] == [2, 0, 2, 2]
     assert told["steps"]["end"] == [10.0, 20.0, 30.0, 40.0]
     assert told["queues"] == [[2, [1]], [3, []]]
+    assert told["queueOrder"] == "first to be served first"
     lane, prompt, output, _, _, flat = told["requests"][1]
     assert (lane, prompt, output) == (1, 2, 3)
     assert flat == [
@@ -87,6 +88,7 @@ def test_what_is_swapped_out_is_not_to_be_recomputed():
     run = tiny("0,2,3\n0,2,3\n", **tight, **{"scheduler.preemption_mode": "swap"})
     told = next(line.text for line in lines(run) if "preempted" in line.text)
     assert told.startswith("no free block, request 1 preempted, 3 tokens swapped out; 1 decode")
+    assert payload(run)["queueOrder"] == "in order of arrival"
     ranked = tiny("0,2,3\n0,2,3\n", **tight, **{"scheduler.system": "srtf"})
     assert any(line.text.startswith("request 1 preempted") for line in lines(ranked))
 
