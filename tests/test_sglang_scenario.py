@@ -91,6 +91,10 @@ UP_TO_THE_CONTEXT = {"kind": "uniform", "low": 1, "high": 1700}
             "chunked_prefill_size (64) less a page",
         ),
         (
+            {"enable_mixed_chunk": True, "chunked_prefill_size": 64, "page_size": 8, "scheduler.max_num_seqs": 64},
+            "scheduler.max_num_seqs is 64; with enable_mixed_chunk at most 56 is allowed",
+        ),
+        (
             {"page_size": 32, "chunked_prefill_size": 16},
             "scheduler.sglang.chunked_prefill_size is 16; at least page_size (32) is needed, or -1 for no cut",
         ),

@@ -71,8 +71,9 @@ def limits_of(scenario: "Scenario", card: "Gpu", kv_tokens: int, context: int) -
         usual = min(max(pool * SEATS_A_CONTEXT // context, FEWEST_SEATS), MOST_SEATS)
         seats = max(1, min(usual, pool // 2, most))
     elif knobs.enable_mixed_chunk and chunk and asked > most:
+        field = "sglang.max_running_requests" if knobs.max_running_requests else "max_num_seqs"
         raise ScenarioError(
-            f"scheduler.sglang.max_running_requests is {asked}; with enable_mixed_chunk at most {most} is allowed: "
+            f"scheduler.{field} is {asked}; with enable_mixed_chunk at most {most} is allowed: "
             f"chunked_prefill_size ({chunk}) less a page"
         )
     else:
