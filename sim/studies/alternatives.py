@@ -13,9 +13,14 @@ from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
 from sim.studies.capacity import Capacity, Searched, TooShortError, search
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
+from sim.systems import system
 from sim.workload import Trace
 
 LIGHT_REQUESTS = 4_000
+PREDICTED = {
+    "predictor: shortest first": {"scheduler.order": "predicted"},
+    "predictor: reserve its quantile": {"scheduler.reserve": "quantile"},
+}
 FOR_FAST_SERVERS = 16_000  # where so few come within moments
 
 
@@ -36,7 +41,7 @@ class Alternative(NamedTuple):
 
 
 def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float) -> list[WhatIf]:
-    """A cap, a longer tail, and no variance at all.
+    """A cap, a longer tail, no variance at all, and schedulers that are told how long answers will be.
 
     Parameters
     ----------
@@ -51,7 +56,25 @@ def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float
         WhatIf(f"cap of {cap:,} tokens", capped(scenario, cap), trace),
         WhatIf(f"tail {factor:g} x longer", *with_longer_tail(scenario, trace, factor)),
         WhatIf("every answer of mean length", *with_mean_lengths(scenario, trace)),
+        *(WhatIf(name, told, trace) for name, told in with_predictor(scenario).items()),
     ]
+
+
+def with_predictor(scenario: Scenario) -> dict[str, Scenario]:
+    """The scheduler told predicted lengths, to order by or to reserve for; only what it can be combined with.
+
+    The scenario's own predictor is asked, or else one that errs by the default spread. GPUs of its own are not billed.
+    """
+    if system(scenario.scheduler.system).reads_predictor:
+        return {}
+    predictor = {"predictor.kind": "distribution"} if scenario.predictor.in_use.kind == "none" else {}
+    found = {}
+    for name, choice in PREDICTED.items():
+        try:
+            found[name] = with_values(scenario, predictor | choice)
+        except ScenarioError:  # a system that takes no other choices than its own
+            continue
+    return found
 
 
 def with_mean_lengths(scenario: Scenario, trace: Trace | None) -> Asked:

@@ -5,10 +5,12 @@ import pytest
 
 from sim import ScenarioError, simulate, with_values
 from sim.presets import preset
-from sim.studies.alternatives import what_ifs, with_mean_lengths
+from sim.studies.alternatives import PREDICTED, what_ifs, with_mean_lengths, with_predictor
 from sim.studies.assumed_lengths import assumed_lengths, mean_of, quantile_of
+from sim.studies.capacity import search
 from sim.studies.output_lengths import capped, uncapped, with_longer_tail, with_outputs
 from sim.system_spec import AssumedLengths
+from sim.systems import system
 from tests.cases import trace as trace_of
 
 CHAT = with_values(preset("chat"), {"workload.num_requests": 4000})
@@ -107,3 +109,20 @@ def test_what_ifs_change_answers_and_nothing_else() -> None:
     for each in what_ifs(CHAT, None, cap=512, factor=2.0):
         assert simulate(each.scenario).inputs.prompt_len.tolist() == simulate(CHAT).inputs.prompt_len.tolist()
         assert each.scenario.deployment == CHAT.deployment
+
+
+def test_a_predictor_is_told_to_schedulers_that_can_use_one() -> None:
+    told = with_predictor(CHAT)
+    assert list(told) == list(PREDICTED)
+    assert all(system(each.scheduler.system).name == "vllm_v1" for each in told.values())
+    assert {each.predictor.kind for each in told.values()} == {"distribution"}
+    own = with_values(CHAT, {"predictor.kind": "oracle"})
+    assert {each.predictor.kind for each in with_predictor(own).values()} == {"oracle"}
+    assert with_predictor(with_values(CHAT, {"scheduler.system": "ssjf"})) == {}
+    assert with_predictor(with_values(CHAT, {"scheduler.system": "sglang"})) == {}
+
+
+def test_shortest_first_helps_where_short_and_long_answers_share_a_queue() -> None:
+    mixed = with_values(preset("mixed-pool"), {"workload.num_requests": 3000})
+    told = with_predictor(with_values(mixed, {"predictor.kind": "oracle"}))["predictor: shortest first"]
+    assert search(told).search.rate_rps > 1.05 * search(mixed).search.rate_rps
