@@ -211,6 +211,10 @@ def own_rules(given: Given) -> dict[str, Any]:
     """What a system adds to the five choices, with the knobs that move it."""
     knobs, own, choices = given.scenario.scheduler, given.system, given.choices
     rules = {name: value for name, value in own.details.items() if name in GeneralRules._fields}
+    if choices.batching == "iteration":
+        rules |= {"hold": 0, "is_grouped": 0, "rerun_size": 0}
+    elif choices.order != "planned":
+        rules |= {"hold": 0, "rerun_size": 0}
     if choices.reserve == "conformal":
         rules |= {"residuals": knobs.conformal_window, "residual_rank": given.scenario.predictor.quantile}
     if choices.reserve not in ("predicted", "quantile", "conformal"):
@@ -270,7 +274,7 @@ def hints_of(given: Given) -> Hints:
     if choices.order == "planned":
         knobs = given.scenario.scheduler
         return planned_batches(hints, predictions.point, cap, knobs, given.resolved.max_num_seqs)
-    if given.system.details.get("is_grouped"):  # one batch a class
+    if given.system.details.get("is_grouped") and choices.batching == "request":  # one batch a class
         _, group = np.unique(predictions.upper, return_inverse=True)
         return hints._replace(group=group.astype(np.int64))
     return hints

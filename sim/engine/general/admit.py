@@ -12,6 +12,7 @@ from sim.engine.general.state import (
     MOVED_BLOCKS,
     NUM_SWAPPED,
     RUNNING,
+    SEATS,
     SLOT,
     WHERE,
 )
@@ -45,7 +46,7 @@ from sim.engine.state import (
 @njit(**JIT)
 def admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real):
     """Admit from the queue while budget, seats and memory allow."""
-    while left > 0 and count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_WAITING] > 0:
+    while left > 0 and count[NUM_RUNNING] < count[SEATS] and count[NUM_WAITING] > 0:
         if not count[HEAD_KNOWN_GOOD]:
             look_at_head(rules, inputs, hints, records, heap, more, count, real)
         i = count[HEAD]
@@ -62,7 +63,7 @@ def admit_waiting(left, rules, inputs, hints, members, records, heap, more, coun
 @njit(**JIT)
 def may_be_admitted(rules, count):
     """Whether it is worth trying: false when the queue's head is known to want more than is free."""
-    if count[NUM_WAITING] == 0 or count[NUM_RUNNING] >= rules.max_num_seqs:
+    if count[NUM_WAITING] == 0 or count[NUM_RUNNING] >= count[SEATS]:
         return False
     if not count[HEAD_KNOWN_GOOD] or rules.reservation == Reservation.CHUNK:
         return True

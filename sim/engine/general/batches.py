@@ -9,7 +9,7 @@ from numba import njit
 
 from sim.engine.general.admit import admit, has_memory
 from sim.engine.general.queue import join_queue, leave_queue, look_at_head, next_in_queue
-from sim.engine.general.state import FAILED, HOST_TOKENS, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM
+from sim.engine.general.state import FAILED, HOST_TOKENS, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM, SEATS
 from sim.engine.general.told import GROUP, GROUP_SIZE
 from sim.engine.jit import JIT
 from sim.engine.state import (
@@ -34,7 +34,7 @@ def form_batch(rules, inputs, hints, members, records, heap, more, count, real):
     """An empty server takes as many as slots, memory and the batch's plan allow."""
     group = -1
     is_rerun = 0
-    limit = rules.max_num_seqs
+    limit = count[SEATS]
     while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < limit:
         look_at_head(rules, inputs, hints, records, heap, more, count, real)
         i = count[HEAD]

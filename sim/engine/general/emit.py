@@ -23,6 +23,7 @@ from sim.engine.general.state import (
     REDO,
     REDO_KV,
     REDO_UNTIL,
+    SEATS,
     SLOT,
     TICKS,
     WHERE,
@@ -204,6 +205,7 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
             records.out_n[i, HIGH_WATER] = max(records.out_n[i, HIGH_WATER], live[s, COMPUTED])
         else:
             more.kept[i, WHERE] = GONE
+            count[SEATS] = rules.max_num_seqs
             learn(i, rules, inputs, hints, records, more, count)
         if rules.hold:
             hold_until_batch_ends(s, rules.block_size, live, count)

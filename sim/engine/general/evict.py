@@ -16,6 +16,7 @@ from sim.engine.general.state import (
     MOVED_BLOCKS,
     NUM_SWAPPED,
     OUTPUT_SLOTS,
+    SEATS,
     SLOT,
     STEP,
     SUM_OUT_OF_MEMORY,
@@ -169,5 +170,6 @@ def evict_for_blocks(needed, rules, inputs, hints, members, records, gap_stack, 
         evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
         return
     count[SUM_OUT_OF_MEMORY] += 1
+    count[SEATS] = max(count[NUM_RUNNING] // 2, 1)  # else the same batch would die again, for ever
     while count[NUM_RUNNING] > 0:
         evict(count[RUN_TAIL], rules, inputs, hints, members, records, gap_stack, heap, more, count, real)

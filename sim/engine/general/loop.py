@@ -9,7 +9,7 @@ from sim.engine.accounts import Bin
 from sim.engine.arrivals import next_arrival_s
 from sim.engine.chunks import clear_chunks
 from sim.engine.general.admit import admit_waiting, may_be_admitted
-from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
+from sim.engine.general.arrivals import give_up, join_arrivals, next_prediction_s, note_predictions
 from sim.engine.general.batches import form_batch, may_start_s, run_failed_again
 from sim.engine.general.choices import Batching, Counting, Prefill, Queue
 from sim.engine.general.decoding import collect_due, grow_decoding
@@ -26,6 +26,7 @@ from sim.engine.general.head import row_of_free_blocks
 from sim.engine.general.record import has_room, record_end, record_iteration, record_outputs
 from sim.engine.general.select import choose
 from sim.engine.general.state import (
+    GONE,
     HOST_FREE,
     MOVED_BLOCKS,
     NUM_FAILED,
@@ -36,11 +37,15 @@ from sim.engine.general.state import (
     REDO_KV,
     STEP,
     TICKS,
+    TIMEOUT_POINT,
     WAS_PREFILL,
+    WHERE,
 )
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.loop import Stop, linear_time, pass_pause
 from sim.engine.state import (
+    ARRIVAL_S,
+    ARRIVED,
     CALL,
     CALL_PHASE,
     CHUNK_CONTEXT,
@@ -164,7 +169,12 @@ def advance(
         if tokens > 0:
             end_s = real[START_S] + (token_s + reading_s + attention_s * real[CHUNK_WORK] + (swap_s + predictor_s))
         elif end_s == real[START_S] and count[NUM_PREEMPTED] == 0:
-            return Stop.STUCK
+            event_s = next_event_s(users, rules, inputs, records, thinking, more, count)
+            if event_s == math.inf and until_s == math.inf:
+                return Stop.STUCK
+            if event_s > real[CLOCK]:
+                wait_until(min(event_s, until_s), rules, members, records, state.bins, count, real)
+            continue
 
         flight[0, F_TOKENS] = tokens
         flight[0, F_DECODING] = decoding + back
@@ -291,6 +301,20 @@ def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, cou
     if rules.batching == Batching.ITERATION:
         return real[CLOCK]
     return may_start_s(rules, hints, records, heap, more, next_s, count, real)
+
+
+@njit(**JIT)
+def next_event_s(users, rules, inputs, records, thinking, more, count):
+    """When something comes that could let a waiting request run: an arrival, a prediction, a client that gives up."""
+    event_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
+    if rules.predict_delay_s > 0.0:
+        event_s = min(event_s, next_prediction_s(rules, records, count))
+    i = count[TIMEOUT_POINT]
+    while rules.timeout_s > 0.0 and i < count[ARRIVED]:
+        if more.kept[i, WHERE] != GONE:
+            return min(event_s, records.out_s[i, ARRIVAL_S] + rules.timeout_s)
+        i += 1
+    return event_s
 
 
 @njit(**JIT)

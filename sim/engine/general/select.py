@@ -36,6 +36,7 @@ from sim.engine.general.state import (
     READY_POINT,
     REFRESHED,
     RUNNING,
+    SEATS,
     SINCE_S,
     SLOT,
     STARVED,
@@ -291,7 +292,7 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
     """Take requests in order while budget and seats allow; stop at the first that does not fit."""
     taken = 0
     left = rules.max_num_batched_tokens
-    while taken < rules.max_num_seqs and left > 0:
+    while taken < count[SEATS] and left > 0:
         i = more.ranked[taken] if taken < count[NUM_RANKED] else -1
         new = top_of_heap(heap, more, count)
         is_new = new >= 0 and (i < 0 or comes_before(new, i, more))

@@ -43,8 +43,9 @@ from sim.engine.state import Inputs, State, power_of_two
     SUM_OUT_OF_MEMORY,
     SUM_ABORTED,
     SUM_GUARDED,
-) = range(st.NUM_COUNT, st.NUM_COUNT + 30)
-NUM_COUNT = st.NUM_COUNT + 30
+    SEATS,  # members allowed at present: fewer after the engine ran out of memory
+) = range(st.NUM_COUNT, st.NUM_COUNT + 31)
+NUM_COUNT = st.NUM_COUNT + 31
 
 # Further columns of `live`.
 (
@@ -146,6 +147,7 @@ def first_state(
         posterior=posterior,
     )
     state.counts[HOST_FREE] = rules.host_blocks
+    state.counts[SEATS] = rules.max_num_seqs
     state.counts[NEED_LOW] = lists
     if rules.history:  # at first, outputs are thought to be as long as can be
         more.history[:] = float(requests.cap.max())
