@@ -9,20 +9,20 @@ from ui.style import style
 HEAD_START_S = 0.12  # of the curves over the sidebar, which costs the browser as much to draw
 
 st.set_page_config(page_title="Longtail", page_icon="📈", layout="wide")
-explore = st.Page("explore.py", title="Explore", icon=":material/tune:", default=True)
+explore = st.Page("explore.py", title="Explore", default=True)
 page = st.navigation(
     [
         explore,
-        st.Page("gallery.py", title="Presets", icon=":material/apps:"),
-        st.Page("schedulers.py", title="Schedulers", icon=":material/compare_arrows:"),
-        st.Page("length_tail.py", title="Length tail", icon=":material/ssid_chart:"),
-        st.Page("predictor.py", title="Predictor", icon=":material/online_prediction:"),
-        st.Page("batch_theatre.py", title="Batch theatre", icon=":material/theaters:"),
-        st.Page("operate.py", title="Operate", icon=":material/build:"),
-        st.Page("capacity.py", title="Capacity", icon=":material/payments:"),
-        st.Page("your_data.py", title="Your data", icon=":material/upload_file:"),
-        st.Page("trust.py", title="Trust", icon=":material/verified:"),
-        st.Page("glossary.py", title="Glossary", icon=":material/menu_book:"),
+        st.Page("gallery.py", title="Presets"),
+        st.Page("schedulers.py", title="Schedulers"),
+        st.Page("length_tail.py", title="Length tail"),
+        st.Page("predictor.py", title="Predictor"),
+        st.Page("batch_theatre.py", title="Batch theatre"),
+        st.Page("operate.py", title="Operate"),
+        st.Page("capacity.py", title="Capacity"),
+        st.Page("your_data.py", title="Your data"),
+        st.Page("trust.py", title="Trust"),
+        st.Page("glossary.py", title="Glossary"),
     ],
     position="top",
 )

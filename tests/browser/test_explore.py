@@ -146,6 +146,14 @@ def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):
     assert knob_text(page, "rate") == "5"
 
 
+def test_every_page_is_in_the_navigation_at_the_smallest_size(server, page, settled):
+    page.goto(f"{server}/glossary")
+    settled(charts=1)
+    names = page.evaluate("[...document.querySelectorAll('[data-testid=stTopNavLink]')].map(e => e.innerText)")
+    assert len(names) >= 10
+    assert page.get_by_test_id("stTopNavSection").count() == 0  # "3 more"
+
+
 def test_share_link_names_the_version_and_stays_short(server, page, settled):
     page.goto(f"{server}/?preset=reasoning&{QUICK}")
     settled()
