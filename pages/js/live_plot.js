@@ -62,6 +62,7 @@ export function restage(lib, host, {data, layout}) {
     if (axis in own) layout[axis] = own[axis];
   }
   chart.look = STAGED;
+  host.dataset.staged = '';
   return lib.react(host, data, themed(layout, themeOf(host)), CONFIG);
 }
 
@@ -75,7 +76,11 @@ function draw(host, chart, data) {
   host.setAttribute('aria-label', data.alt);
   const {data: traces, layout} = JSON.parse(data.spec);
   plotly(data.plotly)
-    .then(lib => { if (chart.look === look) return lib.react(host, traces, themed(layout, colors), CONFIG); })
+    .then(lib => {
+      if (chart.look !== look) return;
+      delete host.dataset.staged;
+      return lib.react(host, traces, themed(layout, colors), CONFIG);
+    })
     .catch(error => {
       console.error(error);
       if (chart.look !== look) return;

@@ -1,7 +1,8 @@
 """Runs, each made once: thin caches around the library."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import streamlit as st
 from ui.asked import Asked, Pin
@@ -15,6 +16,7 @@ from sim.studies.load_curve import loads
 from sim.view.run_view import RunView, run_view
 from sim.workload import Trace
 
+MOST_RUNS = 128
 PREPARING = "Preparing the simulation: on the very first start its kernels are compiled, which takes half a minute …"
 
 
@@ -32,7 +34,31 @@ def view(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> RunV
     ScenarioError
         The scenario cannot run.
     """
-    return _view(_Run(scenario.model_dump_json(), trace.sha256 if trace else "", is_saturated, scenario, trace))
+    return make(Run.of(scenario, trace, is_saturated))
+
+
+def make(run: "Run", on_progress: Callable[[float], None] | None = None) -> RunView:
+    """A run from the cache, or made and kept; also in a thread of a job.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario cannot run.
+    """
+    with _lock:
+        found = _views.pop(run, None)
+    if found is None:
+        found = run_view(run.scenario, run.trace, is_saturated=run.is_saturated, on_progress=on_progress)
+    with _lock:
+        _views[run] = found  # the last to go
+        while len(_views) > MOST_RUNS:
+            del _views[next(iter(_views))]
+    return found
+
+
+def is_there(run: "Run") -> bool:
+    """Whether a run has been made and is still kept."""
+    return run in _views
 
 
 @st.cache_resource(show_spinner=False)
@@ -41,7 +67,7 @@ def _kernels() -> float:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """What a run depends on, and what it takes to make it."""
 
     key: str
@@ -50,10 +76,19 @@ class _Run:
     scenario: Scenario = field(compare=False)
     trace: Trace | None = field(compare=False)
 
+    @classmethod
+    def of(cls, scenario: Scenario, trace: Trace | None, is_saturated: bool) -> "Run":
+        """The run of a scenario."""
+        return cls(scenario.model_dump_json(), trace.sha256 if trace else "", is_saturated, scenario, trace)
 
-@lru_cache(maxsize=128)  # not Streamlit's: jobs make runs ahead in threads of their own
-def _view(run: _Run) -> RunView:
-    return run_view(run.scenario, run.trace, is_saturated=run.is_saturated)
+    @property
+    def num_requests(self) -> int:
+        """Requests it simulates."""
+        return self.scenario.workload.num_requests if self.trace is None else len(self.trace)
+
+
+_views: dict[Run, RunView] = {}  # not Streamlit's cache: jobs make runs in threads of their own
+_lock = threading.Lock()
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -1,5 +1,6 @@
 """Everything a page shows of one run, as plain numbers: small enough to keep, ready to draw."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sim.cost import Band, band
@@ -23,7 +24,13 @@ class RunView(NamedTuple):
     operating: LoadPoint | None  # where it stands on the load curve; None where all requests come at once
 
 
-def run_view(scenario: Scenario, trace: Trace | None = None, *, is_saturated: bool = False) -> RunView:
+def run_view(
+    scenario: Scenario,
+    trace: Trace | None = None,
+    *,
+    is_saturated: bool = False,
+    on_progress: Callable[[float], None] | None = None,
+) -> RunView:
     """Run a scenario and keep what a page shows of it.
 
     Parameters
@@ -33,6 +40,8 @@ def run_view(scenario: Scenario, trace: Trace | None = None, *, is_saturated: bo
         Its lengths are used; its arrivals too, where the scenario's are of kind `trace`.
     is_saturated : bool
         Let every request wait from the start.
+    on_progress : callable, optional
+        Called many times a second with the share of requests finished; what it raises ends the run.
 
     Raises
     ------
@@ -40,7 +49,7 @@ def run_view(scenario: Scenario, trace: Trace | None = None, *, is_saturated: bo
         The scenario cannot run.
     """
     asked = saturated(scenario) if is_saturated else scenario
-    result = simulate(asked, replayed(asked, trace))
+    result = simulate(asked, replayed(asked, trace), on_progress=on_progress)
     return view_of(result, trace, is_saturated=is_saturated)
 
 

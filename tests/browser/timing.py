@@ -32,7 +32,7 @@ WATCH = """
   for (const name of charts) {
     const plot = document.querySelector(`.st-key-plot_${name} .js-plotly-plot`);
     plot.removeAllListeners('plotly_afterplot');
-    plot.on('plotly_afterplot', () => note(name));
+    plot.on('plotly_afterplot', () => { if (!('staged' in plot.dataset)) note(name); });   // the page's own figure
   }
   window.watcher?.disconnect();
   window.watcher = new MutationObserver(() => note('tiles'));
