@@ -3,6 +3,7 @@
 import streamlit as st
 from ui import files
 from ui.asked import Asked, Pin
+from ui.history import remember
 from ui.knobs import MOVED, knobs, reset, standing
 from ui.live_plot import preload
 
@@ -33,7 +34,10 @@ def frame() -> Asked:
     with shown if has_mix else carried:
         _mix(preset(name))
     with shown:
-        return _read(name, is_saturated)
+        asked = _read(name, is_saturated)
+    with carried:
+        remember(st.query_params.to_dict())
+    return asked
 
 
 def foreseen() -> Asked | None:

@@ -287,3 +287,25 @@ def test_the_report_of_the_run_on_screen_can_be_downloaded(server, page, settled
     assert f"<td>{output.split()[0]} tokens/s</td>" in text
     assert "longtail run chat --set workload.num_requests=1000 --set scheduler.max_num_seqs=48" in text
     assert download.value.suggested_filename == "chat-report.html"
+
+
+def test_back_undoes_a_knob_and_forward_moves_it_again(server, page, settled):
+    page.goto(f"{server}/?{QUICK}")
+    settled()
+    first = tile(page, "Output")
+    press(page, "rate", "ArrowRight")
+    page.wait_for_url("**rate=10*")
+    settled()
+    page.wait_for_function("!document.querySelector('[data-stale=\"true\"]') && history.length > 2")
+    page.go_back()
+    page.wait_for_function(
+        "v => document.querySelector('[data-testid=stMetricValue]').innerText === v", arg=first, timeout=60_000
+    )
+    assert "rate" not in page.url
+    stands_at = "text => document.querySelector('.st-key-rate input[type=range]').ariaValueText === text"
+    page.wait_for_function(stands_at, arg="8", timeout=60_000)
+    page.go_forward()
+    page.wait_for_function(stands_at, arg="10", timeout=60_000)
+    page.wait_for_function(
+        "v => document.querySelector('[data-testid=stMetricValue]').innerText !== v", arg=first, timeout=60_000
+    )
