@@ -79,6 +79,7 @@ def parser() -> Parser:
     )
     add_run(commands)
     add_replay(commands)
+    add_systems(commands)
     add_bench(commands)
     add_calibrate(commands)
     add_validate(commands)
@@ -116,6 +117,15 @@ def add_replay(commands: Any) -> None:
     replay.set_defaults(command="replay")
     replay.add_argument("goldens", nargs="+", type=Path, metavar="GOLDEN", help="a recorded table, .json or .json.gz")
     replay.add_argument("--out", type=Path, metavar="TABLE", help="write the simulator's own table; one GOLDEN only")
+
+
+def add_systems(commands: Any) -> None:
+    """`longtail systems`."""
+    about = "List the schedulers: source, what each knows and reserves, who gives way, knobs and defaults."
+    systems = commands.add_parser("systems", help="list the schedulers", description=about)
+    systems.set_defaults(command="systems")
+    systems.add_argument("name", nargs="*", metavar="NAME", help="show these in full; all in short if left out")
+    systems.add_argument("--json", metavar="OUT", help="write them as JSON; - prints it instead of the list")
 
 
 def add_bench(commands: Any) -> None:

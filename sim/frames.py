@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # pandas is imported on first use: a summary does not need it
 
     from sim.result import Result
 
-STATUSES = ("finished", "truncated", "rejected", "unfinished")  # each request has exactly one
+STATUSES = ("finished", "truncated", "rejected", "aborted", "unfinished")  # each request has exactly one
 
 RATES = {  # columns that are sums over a bin, as amounts a second
     "prefill_tokens_per_s": Bin.PREFILL_TOKENS,

@@ -136,6 +136,7 @@ LENGTH_FIELDS = {
 }
 for _side in ("prompt", "output"):  # of the first task type: prompt=, promptmean=, ... output=, outputmean=, ...
     KEYS |= {f"{_side}{short}": f"workload.types.0.{_side}.{name}" for short, name in LENGTH_FIELDS.items()}
+CALLED_NONE = ("predictor.preset", "predictor.kind", "predictor.confusion")  # hold the word where they hold nothing
 KEY_OF = {path: key for key, path in KEYS.items()}
 
 PRESET, LINK_VERSION, MIX, EDITS = "preset", "v", "mix", "x"  # keys that are not a field's
@@ -195,7 +196,7 @@ def from_query(query: Mapping[str, str]) -> Scenario:
     if MIX in query:
         types = _values(base)["workload"]["types"]
         base = with_values(base, {"workload.types": _types_of_mix(types, query[MIX])})
-    values |= {KEYS[key]: value_of(text) for key, text in query.items() if key in KEYS}
+    values |= {KEYS[key]: value_of(text, KEYS[key]) for key, text in query.items() if key in KEYS}
     if EDITS in query:
         values |= unpack(query[EDITS], EDITS)
     return with_values(base, values)
@@ -215,9 +216,9 @@ def value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def value_of(text: str) -> str | None:
-    """The inverse of `value_text`, as `with_values` reads it."""
-    return None if text == "none" else text
+def value_of(text: str, path: str) -> str | None:
+    """The inverse of `value_text` for the field at a path, as `with_values` reads it."""
+    return None if text == "none" and path not in CALLED_NONE else text
 
 
 def pack(values: Mapping[str, Any]) -> str:

@@ -58,6 +58,12 @@ class Result:
         return rejected
 
     @cached_property
+    def is_aborted(self) -> Bools:
+        """The client gave up before the whole answer had come."""
+        aborted: Bools = self.run.outcome.status == Status.ABORTED
+        return aborted
+
+    @cached_property
     def is_truncated(self) -> Bools:
         """Finished at its cap or at max_model_len, although the true answer was longer."""
         truncated: Bools = self.is_finished & self.info.is_truncated
@@ -65,11 +71,9 @@ class Result:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Requests by status. The four do not overlap (finished: at its own end) and add up to all."""
-        truncated, rejected = int(self.is_truncated.sum()), int(self.is_rejected.sum())
-        finished = int(self.is_finished.sum()) - truncated
-        unfinished = self.is_finished.size - finished - truncated - rejected
-        return dict(zip(STATUSES, (finished, truncated, rejected, unfinished), strict=True))
+        """Requests by status. They do not overlap (finished: at its own end) and add up to all."""
+        found = np.bincount(self.status_codes(), minlength=len(STATUSES))
+        return {name: int(number) for name, number in zip(STATUSES, found, strict=True)}
 
     def status_codes(self) -> NDArray[np.int8]:
         """Status of each request, as index into `STATUSES`."""
@@ -77,6 +81,7 @@ class Result:
         code[self.is_finished] = STATUSES.index("finished")
         code[self.is_truncated] = STATUSES.index("truncated")
         code[self.is_rejected] = STATUSES.index("rejected")
+        code[self.is_aborted] = STATUSES.index("aborted")
         return code
 
     @cached_property
@@ -90,8 +95,7 @@ class Result:
     @cached_property
     def is_batch_delivery(self) -> bool:
         """Tokens come all at once when the batch ends, so there is no time between them."""
-        scheduler = self.scenario.scheduler
-        return scheduler.system == "static" and scheduler.hold and scheduler.delivery == "batch"
+        return self.scenario.scheduler.delivers_batches
 
     @cached_property
     def finish_s(self) -> Floats:
@@ -145,10 +149,7 @@ class Result:
         from sim.cost import step_time
 
         scheduler, longest = self.scenario.scheduler, self.resolved.max_model_len
-        is_chunked = scheduler.system == "sglang" or (
-            scheduler.system == "vllm_v1" and scheduler.enable_chunked_prefill
-        )
-        chunk = self.resolved.max_num_batched_tokens if is_chunked else longest
+        chunk = self.resolved.max_num_batched_tokens if scheduler.is_chunked else longest
         cached = self.run.outcome.cached_tokens
         alone_s = e2e_alone_s(step_time(self.scenario), self.inputs.prompt_len, self.inputs.output_len, cached, chunk)
         return metrics.slowdown(self.e2e_s, alone_s)
@@ -158,7 +159,8 @@ class Result:
         """Time spent waiting while a request with a longer answer was running."""
         from sim.engine.head_of_line import hol_delay_s
 
-        outcome, end_s = self.run.outcome, self.run.duration_s
+        outcome = self.run.outcome
+        end_s = self._left_s()
         waits = hol_delay_s(
             np.fmin(outcome.arrival_s, end_s),  # NaN, never: the end of the run
             np.fmin(outcome.first_scheduled_s, end_s),
@@ -166,6 +168,14 @@ class Result:
             self.info.true_len,
         )
         return np.where(self.is_rejected, np.nan, waits)
+
+    def _left_s(self) -> Floats:
+        """When a request without a last token was over: its client gave up, or the run ended."""
+        end_s = np.full(self.is_finished.size, self.run.duration_s)
+        timeout_s = self.scenario.workload.client_timeout_s
+        if timeout_s is not None:
+            end_s[self.is_aborted] = np.fmin(self.run.outcome.arrival_s[self.is_aborted] + timeout_s, end_s[0])
+        return end_s
 
     @cached_property
     def gaps(self) -> GapHistogram:
@@ -184,11 +194,12 @@ class Result:
     def attainment(self) -> Attainment:
         """How many requests met all limits."""
         good = meets(self.limits, self.ttft_s, self.tpot_s, self.e2e_s)
-        still = ~self.is_finished & ~self.is_rejected
+        unanswered = self.is_rejected | self.is_aborted
+        still = ~self.is_finished & ~unanswered
         can_still_meet = np.zeros_like(good)
         if still.any():
             can_still_meet[still] = meets(self.limits, *self._best_case_s(still))
-        return attainment(good, self.is_finished, self.is_rejected, can_still_meet)
+        return attainment(good, self.is_finished, unanswered, can_still_meet)
 
     def _best_case_s(self, still: Bools) -> tuple[Floats, Floats, Floats]:
         """Smallest ttft, tpot and e2e that unfinished requests could have had if all had come at the end of the run."""

@@ -112,6 +112,19 @@ class Scheduler(Recombination, LengthKnobs):
         return overrides(SYSTEMS[self.system], self) or self.admission_interval_steps > 1
 
     @property
+    def delivers_batches(self) -> bool:
+        """Whether all answers of a batch are handed over when it ends."""
+        is_held = self.system == "static" and self.choices.batching == "request" and self.hold
+        return is_held and self.delivery == "batch"
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether a prompt longer than the token budget is computed in several iterations."""
+        is_whole = self.system == "vllm_v1" and not self.is_recombined and not self.enable_chunked_prefill
+        is_cut = self.choices.prefill in ("chunked", "alternate") or SYSTEMS[self.system].engine == "sglang"
+        return is_cut and not is_whole
+
+    @property
     def choices(self) -> Choices:
         """The five choices in force."""
         own = SYSTEMS[self.system].choices

@@ -48,21 +48,21 @@ def meets(limits: Limits, first_wait_s: ArrayLike, per_token_s: ArrayLike, laten
     return good
 
 
-def attainment(good: Bools, is_finished: Bools, is_rejected: Bools, can_still_meet: Bools) -> Attainment:
+def attainment(good: Bools, is_finished: Bools, is_unanswered: Bools, can_still_meet: Bools) -> Attainment:
     """Share of requests that meet their limits.
 
     A request the run left unfinished is a miss when a limit has passed whatever would have come next, and is
-    excluded otherwise. A rejected request is a miss: its user got no answer.
+    excluded otherwise. A request that was rejected, or whose client gave up, is a miss: its user got no answer.
 
     Parameters
     ----------
     good : (n,) bool
         Meets all limits; read for finished requests only.
-    is_finished, is_rejected : (n,) bool
+    is_finished, is_unanswered : (n,) bool
     can_still_meet : (n,) bool
         The best the rest of the run could have done meets all limits; read for unfinished requests only.
     """
-    excluded = ~is_finished & ~is_rejected & can_still_meet
+    excluded = ~is_finished & ~is_unanswered & can_still_meet
     return Attainment(int((good & is_finished).sum()), int((~excluded).sum()), int(excluded.sum()))
 
 

@@ -54,6 +54,11 @@ def test_a_limit_can_be_taken_away_in_a_link() -> None:
     assert from_query({"preset": "chat", "ttft": "none"}).slo.ttft_ms is None
 
 
+def test_no_predictor_is_a_word_in_a_link() -> None:
+    found = from_query({"preset": "chat", "predset": "none", "pred": "none", "confusion": "none"})
+    assert found.predictor == preset("chat").predictor
+
+
 def test_lengths_of_another_kind_travel_under_keys() -> None:
     lengths = {"kind": "pareto_tail", "median": 100, "p90": 700.5, "alpha": 1.5}
     query = to_query(with_values(preset("chat"), {"workload.types.0.output": lengths}), "chat")

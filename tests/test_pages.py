@@ -12,7 +12,7 @@ from sim.deployment import resolve
 from sim.keys import KEY_OF, KEYS, pack, to_query
 from sim.presets import preset, preset_names
 from sim.scenario import with_values
-from sim.view.knobs import KNOBS, PREDICTOR
+from sim.view.knobs import KNOBS
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
 
@@ -34,7 +34,7 @@ def turn(app: AppTest, key: str, text: str) -> None:
     """Move the knob of that key, whichever widget it is."""
     for kind in ("select_slider", "selectbox", "button_group", "toggle"):
         for widget in app.get(kind):
-            if widget.key == key:
+            if widget.key in (key, f"{key}_named"):
                 widget.set_value(text == "true" if kind == "toggle" else text).run()
                 assert not app.exception
                 return
@@ -77,7 +77,14 @@ BLOCKS, GOOD = "usable_blocks", "slo.good"
 STATIC = {"sched": "static", "seqs": "16"}
 SGLANG = {"sched": "sglang"}
 TIGHT = {"preset": "memory-pressure", "blocks": "1500", "rate": "8"}
+E2E = "metrics.e2e_p90_s"
 FIRST_IS_URGENT = pack({"workload.types.0.priority": -1, "workload.types.1.priority": 1})
+
+
+def of(system: str, **knobs: str) -> dict[str, str]:
+    """A system short of memory."""
+    return TIGHT | {"sched": system} | knobs
+
 
 TURNS = (
     Turn("arr", "gamma", TTFT, OUTPUT),
@@ -136,6 +143,38 @@ TURNS = (
     Turn("sgnoradix", "true", CACHED, OUTPUT, {"preset": "shared-prefix"} | SGLANG),
     Turn("sgpage", "64", "metrics.kv_fragmentation", OUTPUT, SGLANG),
     Turn("sgclip", "64", TTFT, OUTPUT, TIGHT | SGLANG),
+    Turn("giveup", "5", "requests.aborted", PROMPT, TIGHT),
+    Turn("join", "request", TTFT, OUTPUT),
+    Turn("prefill", "first", "metrics.itl_p99_s", OUTPUT, {"rate": "30"}),
+    Turn("order", "true_length", TTFT, OUTPUT, TIGHT),
+    Turn("evict", "swap", "time_ledger.rows.swap", OUTPUT, of("vllm_v0")),
+    Turn("victim", "largest_remaining", E2E, OUTPUT, of("vllm_v0")),
+    Turn("every", "64", TTFT, OUTPUT),
+    Turn("swap", "0", "counters.swaps", OUTPUT, of("vllm_v0", evict="swap")),
+    Turn("link", "1", "time_ledger.rows.swap", OUTPUT, of("vllm_v0", evict="swap")),
+    Turn("starve", "10", "counters.promotions", OUTPUT, of("rank")),
+    Turn("promote", "100", E2E, OUTPUT, of("rank", starve="10")),
+    Turn("quant", "300", TTFT, OUTPUT, of("mlfq")),
+    Turn("growth", "2", TTFT, OUTPUT, of("mlfq")),
+    Turn("stale", "0.5", E2E, OUTPUT, of("fastserve")),
+    Turn("keep", "0", TTFT, OUTPUT, of("trail")),
+    Turn("guard", "1", TTFT, OUTPUT, of("ssjf")),
+    Turn("guardx", "0.5", TTFT, OUTPUT, of("ssjf")),
+    Turn("group", "64", TTFT, OUTPUT, of("seq_sched")),
+    Turn("vbs", "false", TTFT, OUTPUT, of("seq_sched")),
+    Turn("fcr", "false", "tokens.recomputed", OUTPUT, of("seq_sched")),
+    Turn("cwin", "10", "metrics.kv_reserved_unused", OUTPUT, of("conformal")),
+    Turn("hist", "20", TTFT, OUTPUT, of("past_future")),
+    Turn("peak", "0.5", "metrics.kv_util", OUTPUT, of("past_future")),
+    Turn("ahead", "16", "metrics.preemptions", OUTPUT, of("vllm_v1", reserve="horizon")),
+    Turn("predset", "ranker_alpaca", TTFT, OUTPUT, of("rank")),
+    Turn("pred", "oracle", TTFT, OUTPUT, of("ssjf")),
+    Turn("bias", "1", "metrics.kv_reserved_unused", OUTPUT, of("quantile")),
+    Turn("spread", "2", "metrics.kv_reserved_unused", OUTPUT, of("quantile")),
+    Turn("tau", "0.1", TTFT, OUTPUT, of("rank", pred="rank")),
+    Turn("quantile", "0.5", "metrics.kv_reserved_unused", OUTPUT, of("quantile")),
+    Turn("delay", "5000", TTFT, OUTPUT, of("ssjf", pred="point")),
+    Turn("blocking", "true", "time_ledger.rows.predictor", OUTPUT, of("ssjf", pred="point", delay="50")),
     Turn("model", "Qwen3-14B", TPOT, OUTPUT),
     Turn("gpu", "A100-80G-SXM", TPOT, OUTPUT),
     Turn("tp", "2", TPOT, OUTPUT),
@@ -166,10 +205,7 @@ def test_each_knob_changes_what_it_should_and_nothing_else(case: Turn) -> None:
 
 def test_every_knob_has_a_test_of_its_own() -> None:
     needs_a_file = {"speed"}
-    of_length_aware_systems = {KEY_OF[knob.path] for knob in PREDICTOR}
-    assert {case.key for case in TURNS} | needs_a_file | of_length_aware_systems == {
-        KEY_OF[knob.path] for knob in KNOBS
-    }
+    assert {case.key for case in TURNS} | needs_a_file == {KEY_OF[knob.path] for knob in KNOBS}
 
 
 def test_every_knob_has_a_key_a_unit_or_name_and_a_help_of_a_sentence() -> None:
@@ -312,6 +348,40 @@ def test_a_link_with_four_pins_that_depart_little_is_short(name: str) -> None:
 def test_a_value_out_of_range_is_refused_with_its_limit() -> None:
     app = open_page(rate="-3")
     assert [error.value for error in app.error] == ["workload.arrivals.rate_rps is -3; more than 0 is needed"]
+
+
+def test_choices_that_contradict_each_other_are_refused_beside_them_and_stay() -> None:
+    app = open_page(order="rank", reserve="quantile")
+    assert not app.error
+    turn(app, "reserve", "peak_cap")
+    sentence = "scheduler.reserve is peak_cap; with order rank, which may displace anybody, a future peak means nothing"
+    assert [error.value.startswith(sentence) for error in app.error] == [True, True]
+    assert (app.selectbox(key="order_named").value, app.selectbox(key="reserve_named").value) == ("rank", "peak_cap")
+    assert (app.query_params["order"], app.query_params["reserve"]) == ("rank", "peak_cap")
+    turn(app, "reserve", "cap")
+    assert not app.error
+    assert app.session_state.asked.scenario.scheduler.choices.reserve == "cap"
+
+
+def test_a_scheduler_says_what_it_knows_and_which_predictor_it_has() -> None:
+    app = open_page(sched="s3")
+    captions = [caption.value for caption in app.caption]
+    assert any(text.startswith("Knows a predicted class of lengths. Reserves prompt") for text in captions)
+    assert any(text.startswith("None is named: S3 uses its own, kind bucket") for text in captions)
+    turn(app, "pred", "oracle")
+    assert not any(caption.value.startswith("None is named") for caption in app.caption)
+
+
+def test_vllms_mode_of_scheduling_is_named() -> None:
+    app = open_page(**{"async": "false"})
+    assert any(caption.value.endswith("Scheduling is synchronous.") for caption in app.caption)
+    turn(app, "async", "true")
+    assert any(caption.value.endswith("Scheduling is asynchronous.") for caption in app.caption)
+
+
+def test_a_scheduler_that_does_not_exist_falls_back_to_the_preset() -> None:
+    app = open_page(sched="nonsense", order="whatever")
+    assert app.session_state.asked.scenario == with_values(preset("chat"), {"workload.num_requests": 300})
 
 
 def test_a_value_that_is_no_number_falls_back_to_the_preset() -> None:

@@ -276,6 +276,29 @@ class TestBatchDelivery:
         assert result.delivered_tokens == 0
 
 
+class TestClientsThatGiveUp:
+    """One seat, steps of a second, and clients that wait five seconds for their whole answer."""
+
+    def test_are_counted_and_are_never_good(self) -> None:
+        values = {"workload.client_timeout_s": 5.0, "scheduler.max_num_seqs": 1, "slo.ttft_ms": 60_000.0}
+        result = run(with_values(BASE, values), trace([4, 20, 3], arrival_s=[0.0, 0.0, 20.0]))
+        assert result.requests["status"].tolist() == ["finished", "aborted", "finished"]
+        assert result.requests["output_tokens"].tolist() == [4, 1, 3]
+        found = result.summary()
+        assert found["requests"] == {
+            "total": 3, "finished": 2, "truncated": 0, "rejected": 0, "aborted": 1, "unfinished": 0
+        }  # fmt: skip
+        assert result.attainment == (2, 3, 0)
+        assert not found["flags"]["stopped_early"]
+        assert math.isnan(result.requests.loc[1, "e2e_s"])
+
+    def test_waited_behind_a_longer_answer_until_they_gave_up(self) -> None:
+        values = {"workload.client_timeout_s": 5.0, "scheduler.max_num_seqs": 1}
+        result = run(with_values(BASE, values), trace([20, 4, 2], arrival_s=[0.0, 0.0, 20.0]))
+        assert result.counts["aborted"] == 2
+        assert result.hol_delay_s.tolist() == [0.0, 5.0, 0.0]
+
+
 class TestEarlyStop:
     """Requests the run left unfinished: one running, one waiting, one not yet there."""
 
@@ -287,7 +310,14 @@ class TestEarlyStop:
 
     def test_are_counted(self, result: Result) -> None:
         found = result.summary()
-        assert found["requests"] == {"total": 4, "finished": 1, "truncated": 0, "rejected": 0, "unfinished": 3}
+        assert found["requests"] == {
+            "total": 4,
+            "finished": 1,
+            "truncated": 0,
+            "rejected": 0,
+            "aborted": 0,
+            "unfinished": 3,
+        }
         assert found["flags"]["stopped_early"]
         assert result.run.duration_s == 10.0
 

@@ -16,7 +16,7 @@ def test_goodput_of_check_6_counts_a_missing_tpot_as_zero() -> None:
         per_token_s=np.array([0.09, 0.11, 0.05, np.nan]),
         latency_s=np.full(4, 3.0),
     )
-    met = attainment(good, is_finished=ALL, is_rejected=NONE, can_still_meet=NONE)
+    met = attainment(good, is_finished=ALL, is_unanswered=NONE, can_still_meet=NONE)
     assert good.tolist() == [True, False, False, True]
     assert met == (2, 4, 0)
     assert met.share == 0.5

@@ -81,7 +81,7 @@ def use(scenario: Scenario, preset_name: str) -> None:
     Everything that departs from the preset goes into the packed edits; the knobs start from there.
     """
     query = to_query(scenario, preset_name)
-    edits: dict[str, Any] = {KEYS[key]: value_of(text) for key, text in query.items() if key in KEYS}
+    edits: dict[str, Any] = {KEYS[key]: value_of(text, KEYS[key]) for key, text in query.items() if key in KEYS}
     if EDITS in query:
         edits |= unpack(query[EDITS], EDITS)
     st.session_state[MIX] = query.get(MIX, "")

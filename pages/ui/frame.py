@@ -1,10 +1,11 @@
 """The sidebar: preset, operating point, knobs, files; and what they come to."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from ui import files
 from ui.asked import Asked, Pin
 from ui.history import remember
-from ui.knobs import MOVED, knobs, reset, standing
+from ui.knobs import MOVED, SYSTEM, knobs, reset, standing
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
@@ -12,8 +13,10 @@ from sim.keys import BASE, EDITS, MEETING, MIX, PINS, PRESET, from_query, to_que
 from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
 from sim.view import theme
-from sim.view.form import base_scenario, resolved_text, scenario_of
+from sim.view.form import base_scenario, resolved_text, scenario_of, scheduler_at
+from sim.view.knobs import RECOMBINE, section_of
 from sim.view.pins import labels, names
+from sim.view.scheduler_words import description, predictor_note
 
 LOAD = "at"
 AS_ASKED, SATURATED = "as asked", "saturated"
@@ -54,13 +57,28 @@ def foreseen() -> Asked | None:
 def _read(name: str, is_saturated: bool) -> Asked:
     """Draw the knobs and files below, and read them."""
     base, refusal = _base(name)
-    texts, note = knobs(base)
+    texts, notes = knobs(base)
     scenario, refusal = _scenario(name, texts, refusal)
-    if scenario is not None:
-        note.caption(resolved_text(scenario))
+    _note(notes, base, texts, scenario, refusal)
     files.trace_upload()
     files.preset_files(name, scenario)
     return _asked(name, scenario, refusal, is_saturated=is_saturated)
+
+
+def _note(
+    notes: dict[str, DeltaGenerator], base: Scenario, texts: dict[str, str], scenario: Scenario | None, refusal: str
+) -> None:
+    """Say beside the knobs what they come to; or, among the choices, why they do not go together."""
+    scheduler = scenario.scheduler if scenario else scheduler_at(base, texts)
+    has_timeout = bool(scenario and scenario.workload.client_timeout_s)
+    notes[SYSTEM].caption(description(scheduler, has_timeout=has_timeout))
+    if scenario is None:
+        if section_of(refusal) == RECOMBINE and RECOMBINE in notes:
+            notes[RECOMBINE].error(refusal)
+        return
+    notes["Server"].caption(resolved_text(scenario))
+    if own := predictor_note(scheduler, scenario.predictor):
+        notes["Predictor"].caption(own)
 
 
 def _scenario(name: str, texts: dict[str, str], refusal: str) -> tuple[Scenario | None, str]:

@@ -7,15 +7,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from sim.keys import KEY_OF
 from sim.scenario import Scenario
-from sim.view.form import default_text, is_shown
-from sim.view.knobs import KNOBS, SECTIONS, Knob
+from sim.systems import SYSTEMS
+from sim.systems.knobs_read import CHOICES
+from sim.view.form import default_text, is_shown, scheduler_at
+from sim.view.knobs import KNOBS, RECOMBINE, SECTIONS, Knob, Section
+from sim.view.scheduler_words import choice_meaning, option_names
 from sim.view.steps import with_stop
 
 MOVED = "knob_moved"  # in the session: this run of the page is for a knob that somebody moved
+SYSTEM = "scheduler.system"
+NAMED = "_named"  # end of the key of a list with names
 LONGEST_ROW = 17  # characters of all options that still stand side by side
 
 
-def knobs(base: Scenario) -> tuple[dict[str, str], DeltaGenerator]:
+def knobs(base: Scenario) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
     """Draw the knobs that have something to move.
 
     Parameters
@@ -27,21 +32,33 @@ def knobs(base: Scenario) -> tuple[dict[str, str], DeltaGenerator]:
     -------
     dict
         Text of each knob shown, by its key.
-    DeltaGenerator
-        Below the server's knobs: room to say what they come to.
+    dict
+        Room for a note: at the end of each section by its title, and below the scheduler's name.
     """
-    note = st.empty()
+    notes: dict[str, DeltaGenerator] = {}
     texts: dict[str, str] = {}
     for section in SECTIONS:
         if not any(is_shown(knob, base, texts) for knob in section.knobs):
             continue
-        with st.expander(section.title, expanded=section.is_open):
+        with st.expander(section.title, expanded=section.is_open or _is_moved(section, base, texts)):
             for knob in section.knobs:
                 if is_shown(knob, base, texts):
-                    texts[KEY_OF[knob.path]] = _widget(knob, KEY_OF[knob.path], default_text(knob, base))
-            if section.title == "Server":
-                note = st.empty()
-    return texts, note
+                    names = option_names(knob.path, knob.options, scheduler_at(base, texts).system)
+                    texts[KEY_OF[knob.path]] = _widget(knob, KEY_OF[knob.path], default_text(knob, base), names)
+                    if knob.path == SYSTEM:
+                        notes[SYSTEM] = st.empty()
+            notes[section.title] = st.empty()
+    return texts, notes
+
+
+def _is_moved(section: Section, base: Scenario, texts: dict[str, str]) -> bool:
+    """Whether a choice of the section is worth seeing: one was made, or the system leaves it open."""
+    if section.title != RECOMBINE:
+        return False
+    scheduler = scheduler_at(base, texts)
+    keys = [KEY_OF[knob.path] for knob in section.knobs]
+    is_chosen = any(st.session_state.get(key, "none") not in ("none", "1") for key in keys)
+    return is_chosen or scheduler.is_recombined or bool(set(CHOICES) & set(SYSTEMS[scheduler.system].knobs))
 
 
 def standing(base: Scenario) -> dict[str, str]:
@@ -67,7 +84,7 @@ def reset(base: Scenario) -> None:
             st.session_state.pop(key, None)
 
 
-def _widget(knob: Knob, key: str, default: str) -> str:
+def _widget(knob: Knob, key: str, default: str, names: dict[str, str]) -> str:
     """The knob's widget; returns its text."""
     common: dict[str, Any] = {"key": key, "help": knob.help, "bind": "query-params", "on_change": _moved}
     if knob.widget == "switch":
@@ -79,11 +96,37 @@ def _widget(knob: Knob, key: str, default: str) -> str:
         text = st.select_slider(knob.label, stops, value=default, **common)
         return text
     options = knob.options if default in knob.options else (*knob.options, default)
+    if names:
+        return _named_choice(knob, key, default, names)
     if sum(map(len, options)) <= LONGEST_ROW and len(options) > 1:
         text = st.segmented_control(knob.label, options, default=default, required=True, **common)
         return text
     text = st.selectbox(knob.label, options, index=options.index(default), **common)
     return text
+
+
+def _named_choice(knob: Knob, key: str, default: str, names: dict[str, str]) -> str:
+    """A list whose options are called by names, while the address holds their texts.
+
+    A bound list writes what it shows into the address; here that is done by a field nobody sees.
+    """
+    with st.container(key=f"carried_{key}"):
+        held = st.text_input(key, default, key=key, bind="query-params", label_visibility="collapsed")
+    text = held if held in names else default
+    shown = f"{key}{NAMED}"
+    st.session_state[shown] = text
+    st.selectbox(
+        knob.label, list(names), key=shown, format_func=names.__getitem__, help=knob.help, on_change=_name, args=(key,)
+    )
+    if meaning := choice_meaning(knob.path.removeprefix("scheduler."), text):
+        st.caption(f"{meaning[:1].upper()}{meaning[1:]}.")
+    return text
+
+
+def _name(key: str) -> None:
+    """What was picked by name goes into the address."""
+    st.session_state[key] = st.session_state[f"{key}{NAMED}"]
+    _moved()
 
 
 def _moved() -> None:

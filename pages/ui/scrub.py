@@ -164,7 +164,7 @@ def neighbours(asked: Asked, key: str) -> list[tuple[str, Scenario]]:
     found = []
     for at in near:
         try:
-            scenario = with_values(asked.scenario, {path: value_of(stops[at])})
+            scenario = with_values(asked.scenario, {path: value_of(stops[at], path)})
         except ScenarioError:
             continue
         if scenario.workload.num_requests <= LARGEST:

@@ -39,7 +39,7 @@ _CSS = """
 [class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
 [class*="st-key-cardhead_"] button p {font-size: .8rem;}
 .live-plot {width: 100%; height: clamp(252px, calc((100vh - 21.9rem) / 2), 460px);}
-.st-key-carried, .st-key-scrub {display: none;}
+[class*="st-key-carried"], .st-key-scrub {display: none;}
 [data-scrub] > * {display: none !important;}
 [data-scrub]::after {content: attr(data-scrub); white-space: nowrap;}
 h1[data-scrub]::after {white-space: normal;}
@@ -48,7 +48,6 @@ h1[data-scrub]::after {white-space: normal;}
 .st-key-plot_compare_load .live-plot {height: 560px;}
 .st-key-plot_compare_memory_1 .live-plot {height: 240px;}
 .st-key-plot_compare_memory_2 .live-plot {height: 400px;}
-.st-key-carried {display: none;}
 [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}

@@ -26,12 +26,19 @@ def heading(summary: Summary) -> str:
     return "\n".join(
         [
             scenario["about"]["title"],
-            f"{requests['total']:,} requests: {counts}; {figures['preemptions']:,} preemptions",
+            f"{requests['total']:,} requests: {counts}; {figures['preemptions']:,} preemptions{further(summary)}",
             f"{number(figures['output_tokens_per_s'], 1)} output tokens/s, "
             f"{number(figures['requests_per_s'], 3)} requests/s over {number(figures['duration_s'], 1)} s",
             f"error of the step times behind these figures: {summary['step_time']['text']}",
         ]
     )
+
+
+def further(summary: Summary) -> str:
+    """What else became of requests while they ran, where anything did."""
+    names = {"swaps": "swaps to host memory", "oom_count": "out-of-memory failures", "promotions": "promotions"}
+    counters = summary["counters"]
+    return "".join(f", {counters[key]:,} {name}" for key, name in names.items() if counters.get(key))
 
 
 def ledger_rows(summary: Summary) -> list[list[str]]:

@@ -200,8 +200,7 @@ def _is_saturated(cell: Cell) -> bool:
 
 def is_batch_delivery(scenario: Scenario) -> bool:
     """Whether TPOT means nothing in the world as it is, so that E2E per token stands for it in every world."""
-    scheduler = scenario.scheduler
-    return scheduler.system == "static" and scheduler.hold and scheduler.delivery == "batch"
+    return scenario.scheduler.delivers_batches
 
 
 def measured(result: Result, *, is_saturated: bool, is_batch_delivery: bool = False) -> Measured:

@@ -21,6 +21,7 @@ from sim.engine.general.choices import (
 from sim.engine.inputs import Predictions, Refinement, Requests, Rules, StepTime
 from sim.engine.rules import rules_of
 from sim.engine.sglang.inputs import SglangRules
+from sim.predictor_spec import Predictor
 from sim.systems import SYSTEMS, Choices, System
 from sim.systems.hints import first_levels, planned_batches, tail_means
 from sim.systems.predictors import predictor_in_force
@@ -177,7 +178,7 @@ def general_rules(given: Given) -> GeneralRules:
         "counting": Counting.TURNS if choices.order == "by_type" else Counting.TOKENS,
         "timeout_s": scenario.workload.client_timeout_s or 0.0,
         "seed": scenario.seed,
-        **predictor_rules(given, predictor.delay_ms / 1000, predictor.cost_ms / 1000),
+        **predictor_rules(predictor.in_use),
         **own_rules(given),
     }
     return GeneralRules(**values)
@@ -197,9 +198,9 @@ def peak_tokens(given: Given) -> int:
     return int(share * given.resolved.kv_tokens)
 
 
-def predictor_rules(given: Given, delay_s: float, cost_s: float) -> dict[str, float]:
+def predictor_rules(predictor: Predictor) -> dict[str, float]:
     """When predictions come, and what they take of the server's time."""
-    predictor = given.scenario.predictor
+    delay_s, cost_s = predictor.delay_ms / 1000, predictor.cost_ms / 1000
     if predictor.kind == "none":
         return {}
     if predictor.is_synchronous:
@@ -215,6 +216,9 @@ def own_rules(given: Given) -> dict[str, Any]:
         rules |= {"hold": 0, "is_grouped": 0, "rerun_size": 0}
     elif choices.order != "planned":
         rules |= {"hold": 0, "rerun_size": 0}
+    if own.name == "static" and choices.batching == "request":
+        rules |= {"hold": int(knobs.hold), "batch_delivery": int(knobs.delivers_batches)}
+        rules |= {"batch_wait_s": knobs.batch_wait_s}
     if choices.reserve == "conformal":
         rules |= {"residuals": knobs.conformal_window, "residual_rank": given.scenario.predictor.quantile}
     if choices.reserve not in ("predicted", "quantile", "conformal"):
@@ -229,8 +233,8 @@ def own_rules(given: Given) -> dict[str, Any]:
             host = general_host_blocks(given)
             rules |= {"boost_wait_s": knobs.starvation_s, "host_keep": host // 10}
             rules |= {"spare_blocks": min(given.resolved.max_num_seqs, given.resolved.usable_blocks // 10)}
-    if choices.order == "refined" and own.name != "elis":
-        rules |= {"keep_share": knobs.keep_share if knobs.keep_share < 1 else 2.0}
+    if choices.order == "refined":
+        rules.setdefault("keep_share", knobs.keep_share if knobs.keep_share < 1 else 2.0)
     if choices.order == "declared":
         rules |= {"declare_tokens": rules.get("declare_tokens", 15)}
     if choices.order == "shortest_guarded":

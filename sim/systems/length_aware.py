@@ -4,7 +4,7 @@ from sim.systems.system import Choices, System
 
 SWAP = ("swap_space_gib", "swap_gb_s")
 RANKED = ("starvation_threshold", "starvation_quantum", *SWAP)
-FUTURE = ("peak_margin",)
+FUTURE = ("peak_share",)
 
 SEQ_SCHED = System(
     name="seq_sched",

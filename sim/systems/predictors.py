@@ -27,6 +27,11 @@ OWN: dict[str, dict[str, Any]] = {
 ANY = {"kind": "point"}  # of a choice put in place of a system's own
 
 
+def own_predictor(system: str) -> dict[str, Any]:
+    """Fields of the predictor that a system has where the scenario names none."""
+    return OWN.get(system, ANY)
+
+
 def predictor_in_force(scenario: "Scenario") -> Predictor:
     """The scenario's predictor, or the system's own where it names none.
 
@@ -37,4 +42,4 @@ def predictor_in_force(scenario: "Scenario") -> Predictor:
     predictor = scenario.predictor
     if predictor.in_use.kind != "none" or not reads_predictor(scenario.scheduler.choices):
         return predictor
-    return predictor.model_copy(update=OWN.get(scenario.scheduler.system, ANY))
+    return predictor.model_copy(update=own_predictor(scenario.scheduler.system))

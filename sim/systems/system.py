@@ -100,7 +100,8 @@ class System:
 
 def reads_predictor(choices: Choices) -> bool:
     """Whether the predictor makes a difference under these choices."""
-    return choices.order in PREDICTED_ORDERS or choices.reserve in PREDICTED_RESERVES
+    is_in_choice = choices.order in PREDICTED_ORDERS or choices.reserve in PREDICTED_RESERVES
+    return is_in_choice or choices.victim == "largest_remaining"
 
 
 MEANING: dict[str, dict[str, str]] = {

@@ -11,7 +11,7 @@ Summary = Mapping[str, Any]
 class Banner(NamedTuple):
     """One sentence above the curves."""
 
-    kind: Literal["unstable", "too_short", "uncalibrated", "incomplete"]
+    kind: Literal["unstable", "out_of_memory", "too_short", "uncalibrated", "incomplete"]
     text: str
 
 
@@ -35,11 +35,29 @@ def banners(summary: Summary, cost_band: Band) -> list[Banner]:
                 "arrivals; TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated.",
             )
         )
+    if failures := summary["counters"].get("oom_count"):
+        lost = summary["time_ledger"]["rows"]["recompute"]
+        found.append(
+            Banner(
+                "out_of_memory",
+                f"Out of memory: {failures:,} {'time' if failures == 1 else 'times'} the whole batch died and started "
+                f"again; {lost:,.1f} s of GPU time went into computing tokens again.",
+            )
+        )
     if requests["rejected"]:
         found.append(
             Banner(
                 "incomplete",
                 f"{requests['rejected']:,} of {requests['total']:,} requests were rejected: they could never fit.",
+            )
+        )
+    if requests["aborted"]:
+        found.append(
+            Banner(
+                "incomplete",
+                f"{requests['aborted']:,} of {requests['total']:,} clients gave up after "
+                f"{summary['scenario']['workload']['client_timeout_s']:g} s; they count against attainment, and "
+                "latencies are of the others.",
             )
         )
     if flags["stopped_early"]:
@@ -67,4 +85,6 @@ def banners(summary: Summary, cost_band: Band) -> list[Banner]:
 def all_clear(summary: Summary, cost_band: Band) -> str:
     """What to know about a run that needs no warning: its size and how far its step times are to be trusted."""
     stable = ", stable" if summary["flags"]["unstable"] is False else ""
-    return f"{summary['requests']['total']:,} requests{stable}. Trust in step times: {cost_band.text}."
+    promotions = summary["counters"].get("promotions")
+    promoted = f" {promotions:,} promotions of requests that starved." if promotions else ""
+    return f"{summary['requests']['total']:,} requests{stable}.{promoted} Trust in step times: {cost_band.text}."

@@ -15,7 +15,10 @@ from sim.keys import EDITS, KEY_OF, LINK_VERSION, MIX, PRESET, from_query, value
 from sim.lengths_spec import Lengths
 from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET
 from sim.scenario import Scenario
-from sim.systems import SYSTEMS
+from sim.scheduler_spec import Scheduler
+from sim.systems import SYSTEMS, reads_predictor
+from sim.systems.knobs_read import RECOMBINED, knobs_read
+from sim.systems.predictors import own_predictor
 from sim.view.knobs import Knob
 from sim.view.steps import text
 from sim.workload.lengths import tokens_at
@@ -28,14 +31,12 @@ FIELDS = {  # of each kind that may stand at a path
     for path, union in UNIONS.items()
     for part in get_args(get_args(union)[0])
 }
-READ_BY_ALL = ("system", "max_num_seqs", "max_num_batched_tokens")  # of the scheduler's fields
 NOT_SGLANG = ("scheduler.max_num_batched_tokens", "deployment.block_size")  # it has its own
 DELAYED = ("oracle", "bucket", "rank", *NAMES_A_LENGTH)
 READ_BY = {  # kinds of predictors that read a field; all others: every kind that takes time
     "bias": ("bucket", *NAMES_A_LENGTH),
     "spread": NAMES_A_LENGTH,
     "tau": ("bucket", "rank"),
-    "quantile": ("interval", "distribution", "refined"),
 }
 ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
 ELSEWHERE |= {"speed": "1", "alpha": "1.5", "swing": "0.8", "period_s": "1000"}
@@ -91,8 +92,9 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
     if parent == "scheduler.sglang" or knob.path in NOT_SGLANG:
         is_sglang = SYSTEMS[_text_at("scheduler.system", base, texts)].engine == "sglang"
         return is_sglang == (parent == "scheduler.sglang")
-    if parent == "scheduler" and field not in READ_BY_ALL:
-        return field in SYSTEMS[_text_at("scheduler.system", base, texts)].knobs
+    if parent == "scheduler":
+        has_timeout = _text_at("workload.client_timeout_s", base, texts) != "none"
+        return field in knobs_read(scheduler_at(base, texts), has_timeout=has_timeout)
     if field == "step_ms":
         return _text_at("cost.source", base, texts) == "constant"
     if field == "num_prefixes":
@@ -101,18 +103,34 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
 
 
 def _is_predictor_knob_shown(field: str, base: Scenario, texts: Texts) -> bool:
-    """Whether the system reads the predictor, and the predictor the field."""
-    if not SYSTEMS[_text_at("scheduler.system", base, texts)].reads_predictor:
+    """Whether the scheduler reads the predictor, and the predictor the field."""
+    scheduler = scheduler_at(base, texts)
+    if not reads_predictor(scheduler.choices):
         return False
     preset = _text_at("predictor.preset", base, texts)
-    if field == "preset":
-        return True
-    if preset != NO_PRESET:
-        return field not in ("kind", "spread", "tau")
-    if field == "kind":
-        return True
+    if field in ("preset", "kind"):
+        return field == "preset" or preset == NO_PRESET
+    if field == "quantile":
+        return scheduler.choices.reserve in ("quantile", "conformal")
     kind = _text_at("predictor.kind", base, texts)
+    if (preset, kind) == (NO_PRESET, "none"):
+        own = own_predictor(scheduler.system)
+        preset, kind = own.get("preset", NO_PRESET), own.get("kind", kind)
+    if preset != NO_PRESET:
+        return field not in ("spread", "tau")
     return kind in READ_BY.get(field, DELAYED)
+
+
+def scheduler_at(base: Scenario, texts: Texts) -> Scheduler:
+    """The scheduler and its five choices as the knobs stand, whether or not they go together."""
+    values: dict[str, Any] = {}
+    for field in ("system", *RECOMBINED):
+        text_now = _text_at(f"scheduler.{field}", base, texts)
+        values[field] = None if text_now == "none" else text_now
+    values["admission_interval_steps"] = 2 if values["admission_interval_steps"] not in ("1", None) else 1
+    if values["system"] not in SYSTEMS:
+        values["system"] = base.scheduler.system
+    return base.scheduler.model_copy(update=values)
 
 
 def default_text(knob: Knob, base: Scenario) -> str:

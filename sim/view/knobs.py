@@ -14,8 +14,10 @@ from sim.scheduler_spec import Scheduler
 from sim.sglang_spec import Sglang
 from sim.system_spec import Deployment
 from sim.systems import system_names
+from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
 from sim.view.steps import even, powers_of_two, preferred
 
+RECOMBINE = "Recombine"  # title of the section of choices
 NONE = "none"  # no value: the system's own default, or no limit
 
 
@@ -109,6 +111,9 @@ TRAFFIC = (
          "constant or exponential: exponential evens out waves.", "choice", ("constant", "exponential")),
     Knob("workload.arrivals.speed", "Replay speed (x)",
          "2 replays the trace twice as fast: the same requests at twice the load.", "steps", preferred(0.05, 100)),
+    Knob("workload.client_timeout_s", "Clients give up after (s)",
+         "Answers not complete by then are aborted: their memory comes free, their tokens were for nothing, and they "
+         "count against goodput. none: everybody waits.", "steps", (NONE, *preferred(1, 3600))),
     Knob("workload.num_requests", "Requests in the run",
          "More requests steady the tail percentiles and take longer. P99 needs at least 100.",
          "steps", preferred(30, 200_000, whole=True)),
@@ -138,7 +143,8 @@ PROMPTS = (
 
 SCHEDULER = (
     Knob("scheduler.system", "Scheduler",
-         "Who runs, who waits, what is reserved, who gives way. `longtail systems` says what each knows and does.",
+         "Who runs, who waits, what is reserved, who gives way; by idea. `longtail systems` lists each with source and "
+         "defaults.",
          "choice", system_names()),
     Knob("scheduler.max_num_seqs", "Batch limit (max_num_seqs)",
          "Most requests running at once. Lower: short TPOT, but free memory is kept by this limit and TTFT grows. "
@@ -148,6 +154,36 @@ SCHEDULER = (
          "Tokens of one step, decodes first and the rest for prefill; also known as max_num_scheduled_tokens. It "
          "limits how long prefill holds up decoding, so it cuts the ITL tail; it does not limit memory. Lower: "
          "shorter ITL p99, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
+)  # fmt: skip
+
+CHOICES = (
+    Knob("scheduler.batching", "Batching",
+         "When requests may join. request: nobody joins a batch until its last member ends, so memory lies idle and "
+         "TTFT grows with the longest answer. iteration: at every step.", "choice", (NONE, *get_args(Batching))),
+    Knob("scheduler.prefill", "Prefill",
+         "How prompts are computed. mixed and first: whole, which stalls everybody's tokens (ITL tail); chunked: cut "
+         "to what decoding leaves of the token budget; alternate: chunks and decoding in turns.",
+         "choice", (NONE, *get_args(Prefill))),
+    Knob("scheduler.reserve", "Reservation",
+         "KV memory that admission makes sure of. More: fewer preemptions, fewer requests at once, and what is set "
+         "aside and not used shows as its own row of the memory curve.", "choice", (NONE, *get_args(Reserve))),
+    Knob("scheduler.order", "Order",
+         "Who is served first. Short answers first lift goodput and mean latency of most, and long ones wait: the "
+         "right end of the latency curves moves out. It makes no more tokens a second.",
+         "choice", (NONE, *get_args(Order))),
+    Knob("scheduler.preemption_mode", "When memory runs out",
+         "recompute: the time ledger shows tokens computed again. swap: it shows moving to host memory instead. "
+         "restart: the answer begins anew. fail: the whole batch dies, as in an out-of-memory error.",
+         "choice", (NONE, *get_args(Eviction))),
+    Knob("scheduler.victim", "Who gives way",
+         "Whose answer stalls when blocks run out: moves the ITL tail from one group of requests to another.",
+         "choice", (NONE, *get_args(Victim))),
+    Knob("scheduler.admission_interval_steps", "Admission every (steps)",
+         "Requests join at every so many steps only. More: slots and memory lie idle after short answers have left, "
+         "and TTFT grows.", "steps", powers_of_two(1, 1024)),
+)  # fmt: skip
+
+RULES = (
     Knob("scheduler.enable_prefix_caching", "Prefix caching",
          "Keeps the KV of finished texts. Where prompts begin alike TTFT falls; idle cached blocks show as a row of "
          "the memory curve and cost nothing.", "switch"),
@@ -169,7 +205,7 @@ SCHEDULER = (
     Knob("scheduler.scheduler_reserve_full_isl", "Admit whole prompts only",
          "On: a request starts when all of its prompt fits. Off: when the first chunk fits; more preemptions near "
          "full memory.", "switch"),
-    Knob("scheduler.scheduling_policy", "Order",
+    Knob("scheduler.scheduling_policy", "Scheduling policy",
          "fcfs: first come, first served. priority: smallest priority number first, where task types have one.",
          "choice", allowed(Scheduler, "scheduling_policy")),
     Knob("scheduler.hold", "Hold finished members",
@@ -178,12 +214,60 @@ SCHEDULER = (
     Knob("scheduler.delivery", "Delivery",
          "batch: all tokens come when the batch ends, so TPOT means nothing and E2E per token is shown. stream: as "
          "produced.", "choice", allowed(Scheduler, "delivery")),
-    Knob("scheduler.reserve", "Reservation",
-         "KV set aside for each member: prompt + cap, or max_model_len. What is reserved and not used shows as its "
-         "own row.", "choice", ("none", "cap", "max_model_len")),
     Knob("scheduler.batch_wait_s", "Wait for a full batch (s)",
          "Longer: fuller batches and more throughput, but TTFT starts later.",
          "steps", ("0", *preferred(0.01, 60))),
+    Knob("scheduler.swap_space_gib", "Host memory for KV (GiB a GPU)",
+         "Room for the KV of those who gave way. Full: their tokens are computed again, and TPOT grows.",
+         "steps", ("0", *preferred(0.1, 1000))),
+    Knob("scheduler.swap_gb_s", "Link to host memory (GB/s)",
+         "Slower: every swap holds up the whole batch for longer, and the ITL tail grows.",
+         "steps", preferred(1, 1000)),
+    Knob("scheduler.starvation_threshold", "Promote after (steps without service; 0: never)",
+         "Smaller: long answers come through sooner, which cuts the right end of TTFT and ITL and costs the short ones "
+         "their lead.", "steps", ("0", *preferred(1, 10_000, whole=True))),
+    Knob("scheduler.starvation_quantum", "Promoted for (steps)",
+         "How long a promoted request stays first. Longer: fewer displacements, longer waits of short answers.",
+         "steps", preferred(1, 10_000, whole=True)),
+    Knob("scheduler.quantum_ms", "First queue's quantum (ms)",
+         "Time before a request moves down a queue. Shorter: new requests get in front of long ones sooner, with more "
+         "displacements. none: the system's own.", "steps", (NONE, *preferred(1, 100_000))),
+    Knob("scheduler.quantum_growth", "Growth of the quantum (x)",
+         "Quantum of each queue over that of the one before. Larger: fewer queues, nearer to first come, first served. "
+         "none: the system's own.", "steps", (NONE, "1", "1.5", *powers_of_two(2, 64))),
+    Knob("scheduler.starvation_s", "Back to the first queue after (s)",
+         "Who has not run for so long starts over at the top. Shorter: less of a tail in TTFT and ITL, less of a lead "
+         "for short answers.", "steps", preferred(0.1, 1000)),
+    Knob("scheduler.keep_share", "Safe after this share of the estimate",
+         "Nobody displaces a request that has come so far. 1: always displaced by a shorter one; 0: never. Lower: "
+         "fewer preemptions, longer waits of short answers.", "steps", even(0, 1, 0.1)),
+    Knob("scheduler.guard_wait_s", "Longest wait in the queue (s; 0: no limit)",
+         "Whoever has waited so long goes first. Shorter: TTFT p99 falls, the mean rises.",
+         "steps", ("0", *preferred(1, 10_000))),
+    Knob("scheduler.guard_factor", "Longest wait (x own duration; 0: no limit)",
+         "Whoever has waited so many times the time it needs goes first. Smaller: nearer to first come, first "
+         "served.", "steps", ("0", *preferred(0.5, 1000))),
+    Knob("scheduler.group_size", "Requests sorted together",
+         "Larger groups: more alike answers in a batch and less padding, but the first wait for the group to fill.",
+         "steps", powers_of_two(16, 4096)),
+    Knob("scheduler.batch_by_length", "Larger batches of short answers (VBS)",
+         "On: batch size by predicted length, so memory is filled. Off: all batches have the batch limit's size.",
+         "switch"),
+    Knob("scheduler.recollect", "Cut at the prediction, run again later (FCR)",
+         "On: a batch ends at its longest prediction and whoever is not done starts over later, which costs tokens and "
+         "saves padding.", "switch"),
+    Knob("scheduler.conformal_window", "Past errors remembered",
+         "More: steadier reservations, slower to follow a change of traffic.",
+         "steps", preferred(10, 10_000, whole=True)),
+    Knob("scheduler.history", "Past lengths remembered",
+         "Finished outputs that future ones are drawn from. More: steadier admission, slower to follow a change.",
+         "steps", preferred(10, 10_000, whole=True)),
+    Knob("scheduler.peak_share", "KV memory that the peak may fill",
+         "More: more requests at once and more preemptions when outputs turn out longer.",
+         "steps", (*even(0.5, 0.95, 0.05), "0.98", "1")),
+    Knob("scheduler.horizon", "Horizon (steps)",
+         "Admission looks so far ahead. Longer: fewer preemptions, fewer requests at once.",
+         "steps", powers_of_two(16, 8192)),
 )  # fmt: skip
 
 SGLANG = (
@@ -291,10 +375,18 @@ TARGETS = (
 SECTIONS = (
     Section("Traffic", TRAFFIC, True),
     Section("Outputs", ANSWERS, True),
-    Section("Scheduler", (*SCHEDULER, *SGLANG), True),
+    Section("Scheduler", SCHEDULER, True),
+    Section(RECOMBINE, CHOICES, False),
+    Section("Rules", (*RULES, *SGLANG), True),
     Section("Predictor", PREDICTOR, True),
     Section("Server", SERVER, True),
     Section("Prompts", PROMPTS, False),
     Section("Targets and seed", TARGETS, False),
 )
 KNOBS = tuple(knob for section in SECTIONS for knob in section.knobs)
+
+
+def section_of(refusal: str) -> str:
+    """Title of the section that holds the field a refusal begins with; empty where no knob moves it."""
+    path = refusal.split(" ", 1)[0]
+    return next((section.title for section in SECTIONS for knob in section.knobs if knob.path == path), "")

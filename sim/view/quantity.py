@@ -99,8 +99,8 @@ PREEMPTIONS = Quantity(
     "preemptions",
     "Preemptions",
     "",
-    "How often a running request was thrown out because a KV block was missing; it starts again and computes its "
-    "tokens a second time.",
+    "How often a running request lost its KV memory because a block was missing, or to one that goes first. It "
+    "computes its tokens a second time, or brings them back from host memory where they were swapped out.",
     False,
 )
 GOODPUT = Quantity(

@@ -183,7 +183,10 @@ def story(play: Play, i: int) -> str:
         parts.append(f"preempted {times}, {_count(int(outcome.recomputed_tokens[i]), 'token')} computed again")
     if outcome.max_itl_s[i] > 0:
         parts.append(f"longest gap {_seconds(outcome.max_itl_s[i])}")
-    parts.append(f"done at {_seconds(result.finish_s[i])}" if result.is_finished[i] else "not done")
+    if result.is_aborted[i]:
+        parts.append("its client gave up")
+    else:
+        parts.append(f"done at {_seconds(result.finish_s[i])}" if result.is_finished[i] else "not done")
     return "; ".join(parts) + "."
 
 

@@ -57,7 +57,7 @@ def tiles(summary: Summary, pinned: Summary | None = None) -> list[Tile]:
         ("tpot_p50", f"{per_token.label} p50", per_token, _count(summary, "tpot")),
         ("tpot_p99", f"{per_token.label} p99", per_token, _limit(summary, "tpot_s", per_token)),
         ("kv_use", "KV use", KV_USE, _held_by_stragglers(summary)),
-        ("preemptions", "Preemptions", PREEMPTIONS, f"{summary['metrics']['preempted_requests']:,} requests"),
+        ("preemptions", "Preemptions", PREEMPTIONS, _preempted(summary)),
         ("goodput", "Goodput", GOODPUT, _attainment(summary)),
     )
     return [_tile(key, label, quantity, note, summary, pinned) for key, label, quantity, note in plan]
@@ -136,6 +136,15 @@ def _limit(summary: Summary, name: str, quantity: Quantity) -> str:
 def _held_by_stragglers(summary: Summary) -> str:
     share = summary["metrics"]["straggler_share"]
     return "" if share is None else f"{short_percent(share)} stragglers"
+
+
+def _preempted(summary: Summary) -> str:
+    """Of how many requests, and what became of their KV where it was not thrown away."""
+    text = f"{summary['metrics']['preempted_requests']:,} requests"
+    swaps, failures = (summary["counters"].get(name, 0) for name in ("swaps", "oom_count"))
+    if failures:
+        return f"{text}, {failures:,} out of memory"
+    return f"{text}, {swaps:,} swapped" if swaps else text
 
 
 def _attainment(summary: Summary) -> str:

@@ -30,7 +30,7 @@ def verdict(
     if scenario.cost.source == "constant" and _is_batch_delivery(summary):
         clauses = [_in_iterations(scenario, summary)]
     else:
-        clauses = [f"{_standing(summary)}: {_numbers(summary)}", _limiting(summary)]
+        clauses = [f"{_standing(summary)}: {_numbers(summary)}", _given_up(summary), _limiting(summary)]
     if pinned is not None:
         clauses.append(_against(summary, pinned, pinned_name))
     return "; ".join(clause for clause in clauses if clause) + "."
@@ -74,6 +74,12 @@ def _numbers(summary: Summary) -> str:
     return text if p99 is None else f"{text}, p99 {metrics['tpot_label']} {short_number(p99 * 1e3)} ms"
 
 
+def _given_up(summary: Summary) -> str:
+    """Clients that did not wait for their answer."""
+    share = summary["requests"]["aborted"] / summary["requests"]["total"]
+    return f"{short_percent(share)} of clients give up before their answer is complete" if share >= NOTABLE else ""
+
+
 def _limiting(summary: Summary) -> str:
     """What costs most: the largest of the reasons that the ledgers name."""
     whole = summary["memory_ledger"]["blocks_x_duration"] or 1.0
@@ -81,16 +87,25 @@ def _limiting(summary: Summary) -> str:
     time = summary["time_ledger"]
     preempted = summary["metrics"]["preempted_requests"] / summary["requests"]["total"]
     recompute = time["rows"]["recompute"] / (time["duration"] or 1.0)
-    if preempted >= NOTABLE:
+    if failures := summary["counters"].get("oom_count"):
+        times = "once" if failures == 1 else f"{failures:,} times"
         return (
-            f"KV memory runs out: {short_percent(preempted)} of requests are preempted and "
-            f"{short_percent(recompute)} of the time goes into computing tokens again"
+            f"the server runs out of memory {times}, the whole batch starting again: {short_percent(recompute)} of "
+            "the time goes into computing tokens again"
         )
+    if preempted >= NOTABLE:
+        moved = time["rows"]["swap"] / (time["duration"] or 1.0)
+        costs = [f"{short_percent(recompute)} of the time goes into computing tokens again"]
+        if summary["counters"].get("swaps"):
+            costs = [f"{short_percent(moved)} of the time goes into moving KV to host memory and back"] + (
+                [f"{short_percent(recompute)} into computing tokens again"] if recompute >= NOTABLE else []
+            )
+        return f"KV memory runs out: {short_percent(preempted)} of requests are preempted and {', '.join(costs)}"
     reasons = {
         "withheld_cap": "batch limits keep {} of KV memory empty while requests wait",
         "withheld_memory_straggler": "{} of KV memory lies idle because stragglers hold the rest",
         "withheld_memory_other": "KV memory is full: {} is free but too little for the next request",
-        "withheld_margin": "the admission margin keeps {} of KV memory empty while requests wait",
+        "withheld_margin": "admission keeps {} of KV memory empty while requests wait, as a margin",
         "withheld_batch": "{} of KV memory waits for the batch to end",
         "finished_held": "{} of KV memory is held by answers that are ready",
         "reserved_unused": "{} of KV memory is reserved and never used",

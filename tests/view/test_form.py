@@ -8,9 +8,11 @@ import pytest
 from sim.errors import ScenarioError
 from sim.keys import KEY_OF, KEYS, pack
 from sim.presets import preset, preset_names
-from sim.scenario import with_values
+from sim.scheduler_spec import Scheduler
+from sim.systems import SYSTEMS, system_names
+from sim.systems.knobs_read import ALWAYS, CHOICES, NEEDS, RECOMBINED
 from sim.view.form import base_scenario, default_text, is_shown, scenario_of
-from sim.view.knobs import KNOBS
+from sim.view.knobs import KNOBS, section_of
 from sim.view.steps import even, powers_of_two, preferred, with_stop
 from sim.workload.lengths import tokens_at
 
@@ -114,12 +116,69 @@ def predictor_keys(base, **turned: str) -> set[str]:
 def test_the_predictor_has_knobs_only_where_the_system_reads_it():
     chat = base_scenario("chat")
     assert predictor_keys(chat, pred="point") == set()
-    chat = with_values(chat, {"scheduler.system": "quantile"})
-    assert predictor_keys(chat) == {"predset", "pred"}
-    assert predictor_keys(chat, pred="point") == {"predset", "pred", "bias", "spread", "delay", "blocking"}
-    assert predictor_keys(chat, pred="rank") == {"predset", "pred", "tau", "delay", "blocking"}
-    assert "quantile" in predictor_keys(chat, pred="distribution")
+    always = {"predset", "pred", "delay", "blocking"}
+    assert predictor_keys(chat, sched="ssjf", pred="point") == always | {"bias", "spread"}
+    assert predictor_keys(chat, sched="ssjf", pred="rank") == always | {"tau"}
+    assert predictor_keys(chat, sched="quantile", pred="distribution") == always | {"bias", "spread", "quantile"}
     assert predictor_keys(chat, sched="static", pred="point") == set()
+
+
+def test_a_choice_that_reads_the_predictor_brings_its_knobs():
+    chat = base_scenario("chat")
+    assert {"pred", "bias", "spread"} <= predictor_keys(chat, order="predicted")
+    assert "quantile" in predictor_keys(chat, reserve="quantile")
+    assert predictor_keys(chat, sched="ssjf", order="arrival") == set()
+
+
+def test_a_system_that_names_its_own_predictor_shows_what_that_reads():
+    chat = base_scenario("chat")
+    assert {"bias", "spread"} <= predictor_keys(chat, sched="quantile")  # a distribution
+    assert not {"spread", "tau"} & predictor_keys(chat, sched="ssjf")  # a published classifier
+    assert "tau" not in predictor_keys(chat, sched="rank")
+
+
+def rules_of(**turned: str) -> set[str]:
+    """Fields of the scheduler that are shown, besides those of every system."""
+    shown = {KEYS[key].removeprefix("scheduler.") for key in texts_of(base_scenario("chat"), **turned)}
+    return (shown & set(Scheduler.model_fields)) - {*ALWAYS, *RECOMBINED}
+
+
+@pytest.mark.parametrize("name", [name for name in system_names() if SYSTEMS[name].engine == "general"])
+def test_a_system_shows_the_knobs_it_declares_while_their_choice_is_in_force(name):
+    choices = SYSTEMS[name].choices
+    in_force = {*vars(choices).values()}
+    declared = set(SYSTEMS[name].knobs) - set(CHOICES)
+    assert rules_of(sched=name) == {knob for knob in declared if in_force & set(NEEDS.get(knob, in_force))}
+
+
+def test_another_choice_brings_its_knobs_and_takes_those_of_the_former():
+    assert rules_of(sched="vllm_v0") == {"watermark"}
+    assert rules_of(sched="vllm_v0", evict="swap") == {"watermark", "swap_space_gib", "swap_gb_s"}
+    assert rules_of(sched="rank", evict="recompute", order="levels") == {"quantum_ms", "quantum_growth"}
+    assert {"starvation_threshold", "starvation_quantum"} <= rules_of(order="rank")
+
+
+def test_what_only_vllms_own_loop_knows_is_hidden_where_another_runs():
+    own = {"enable_prefix_caching", "scheduling_policy", "async_scheduling", "vllm_release", "enable_chunked_prefill"}
+    assert own <= rules_of()
+    assert not own & rules_of(order="rank")
+    assert not own & rules_of(giveup="30")
+    assert not own & rules_of(every="16")
+    assert {"scheduler_reserve_full_isl", "long_prefill_token_threshold", "watermark"} <= rules_of(order="rank")
+    assert {"hold", "delivery", "batch_wait_s"} <= rules_of(sched="static", giveup="30")
+    assert not {"hold", "delivery", "batch_wait_s"} & rules_of(sched="static", join="iteration")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "section"),
+    [
+        ("scheduler.reserve is peak_cap; with order rank", "Recombine"),
+        ("deployment.model is 'x'", "Server"),
+        ("mix names 'poem'", ""),
+    ],
+)
+def test_a_refusal_belongs_to_the_section_of_its_field(refusal, section):
+    assert section_of(refusal) == section
 
 
 def test_a_published_predictor_hides_what_it_replaces():

@@ -5,7 +5,7 @@ import pytest
 from sim.cost import Band
 from sim.presets import preset, preset_names
 from sim.scenario import with_values
-from sim.view.banners import banners
+from sim.view.banners import all_clear, banners
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
 from sim.view.verdict import verdict
@@ -14,7 +14,9 @@ CALIBRATED = Band(10.0, "measured", True)
 
 
 def view(name: str, *, is_saturated: bool = False, **edits):
-    paths = {"rate": "workload.arrivals.rate_rps", "n": "workload.num_requests", "seqs": "scheduler.max_num_seqs"}
+    paths = {"rate": "workload.arrivals.rate_rps", "n": "workload.num_requests", "seqs": "scheduler.max_num_seqs",
+             "system": "scheduler.system", "mode": "scheduler.preemption_mode", "timeout": "workload.client_timeout_s",
+             "guard": "scheduler.starvation_threshold"}  # fmt: skip
     return run_view(
         with_values(preset(name), {paths[key]: value for key, value in edits.items()}), is_saturated=is_saturated
     )
@@ -55,6 +57,37 @@ def test_preemptions_are_named_with_their_price():
     sentence = said(view("memory-pressure", rate=6.0))
     assert "of requests are preempted" in sentence
     assert "computing tokens again" in sentence
+
+
+def test_swapping_is_named_with_its_own_price():
+    run = view("memory-pressure", rate=6.0, n=1000, system="vllm_v0", mode="swap")
+    assert run.summary["counters"]["swaps"] > 0
+    assert "moving KV to host memory and back" in said(run)
+    found = {tile.key: tile for tile in tiles(run.summary)}
+    assert found["preemptions"].note.endswith(" swapped")
+
+
+def test_a_batch_that_dies_is_called_out_of_memory():
+    run = view("memory-pressure", rate=6.0, n=400, system="vllm_v0", mode="fail")
+    failures = run.summary["counters"]["oom_count"]
+    assert failures > 0
+    assert f"the server runs out of memory {failures:,} times, the whole batch starting again" in said(run)
+    (text,) = [banner.text for banner in banners(run.summary, CALIBRATED) if banner.kind == "out_of_memory"]
+    assert f"{failures:,} times the whole batch died" in text
+
+
+def test_clients_that_give_up_are_named():
+    run = view("memory-pressure", rate=12.0, n=1000, timeout=20.0)
+    share = run.summary["requests"]["aborted"] / 1000
+    assert share > 0.05
+    assert f"{share:.0%} of clients give up".replace("%", " %") in said(run)
+    assert any("clients gave up after 20 s" in banner.text for banner in banners(run.summary, CALIBRATED))
+
+
+def test_promotions_of_those_who_starve_are_counted():
+    run = view("memory-pressure", rate=6.0, n=1000, system="rank", guard=50)
+    assert run.summary["counters"]["promotions"] > 0
+    assert "promotions of requests that starved" in all_clear(run.summary, CALIBRATED)
 
 
 def test_the_pinned_run_is_compared_in_numbers():
