@@ -153,6 +153,11 @@ class Scheduler(Recombination, LengthKnobs):
                 f"reserve is {chosen.reserve}; with order {chosen.order}, which may displace anybody, a future peak "
                 "means nothing: chunk, prompt or a reservation is needed"
             )
+        if is_preemptive and chosen.eviction in ("restart", "fail"):
+            raise ValueError(
+                f"preemption_mode is {chosen.eviction}; order {chosen.order} displaces requests by design, and they "
+                "might never end: recompute or swap is needed"
+            )
         if is_preemptive and chosen.prefill in ("first", "alternate"):
             raise ValueError(f"prefill is {chosen.prefill}; order {chosen.order} needs mixed or chunked")
         if chosen.batching == "request" and chosen.prefill in ("chunked", "alternate", "first"):
