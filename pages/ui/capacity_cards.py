@@ -20,7 +20,7 @@ from sim.view.steps import powers_of_two
 
 DEFAULT_NEED_RPS = 50.0
 USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
-ROW_PX = 27
+ROW_PX, TABLE_PX, REPLICA_PX = 27, 390, 124
 HEADROOMS = ("0", "10", "20", "30", "40", "50")
 SHARES = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
@@ -114,7 +114,7 @@ def deployments(own: Option, light: Searched | None, job: Job[str, Alternative],
     """The same load on other GPUs; returns those found so far, the chosen one first."""
 
     def found() -> list[Option]:
-        return [own, *words.options(own, light, dict(job.found), terms)]
+        return [own, *words.options(own, light, dict(sorted(job.found.items())), terms)]
 
     with card("deployments", "The same load elsewhere", {"usd": "$/h", "gpus": "GPUs"}) as which:
 
@@ -138,9 +138,12 @@ def deployment_table(options: Sequence[Option]) -> None:
             pd.DataFrame(words.table(options)),
             hide_index=True,
             row_height=ROW_PX,
-            height=250,
+            height=TABLE_PX,
             key="table_deployments",
-            column_config={"Step times": st.column_config.TextColumn(width="medium")},
+            column_config={
+                "Replica": st.column_config.TextColumn(width=REPLICA_PX),
+                "Step times": st.column_config.TextColumn(width="medium"),
+            },
         )
         if refused := words.refusals(options):
             with st.expander(f"{len(refused)} cannot serve it"):
@@ -151,11 +154,11 @@ def what_if(own: Option, light: Searched | None, job: Job[str, Alternative], ter
     """What a cap, a longer tail or no variance does to the bill."""
 
     def picture() -> tuple[go.Figure, str]:
-        changed = words.options(own, light, dict(job.found), terms)
+        changed = words.options(own, light, dict(sorted(job.found.items())), terms)
         return figures.what_if(own, changed, job.total + 1), " ".join(words.what_if_sentences(own, changed))
 
     JobFeed(job, picture).draw("plot_what_if")
-    for sentence in words.what_if_sentences(own, words.options(own, light, dict(job.found), terms)):
+    for sentence in words.what_if_sentences(own, words.options(own, light, dict(sorted(job.found.items())), terms)):
         st.caption(sentence)
     watch(job, "changes", "stop_what_if")
 

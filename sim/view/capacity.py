@@ -147,8 +147,9 @@ def tiles(option: Option | None, needed_rps: float) -> list[Tile]:
 
 
 def table(options: Sequence[Option]) -> dict[str, list[Any]]:
-    """Deployments side by side, as columns; numbers stay numbers, so that the columns sort."""
+    """Deployments side by side, cheapest first, as columns; numbers stay numbers, so that the columns sort."""
     there = [(each.name, each.found, each.bill) for each in options if each.found and each.bill]
+    there.sort(key=lambda row: (row[2].usd_per_hour is None, row[2].usd_per_hour or 0.0, row[2].gpus))
     return {
         "Replica": [name for name, _, _ in there],
         "requests/s": [round(found.sustained.rate_rps, 2) for _, found, _ in there],
