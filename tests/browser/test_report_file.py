@@ -10,7 +10,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
 from sim.view.theme import short_number
-from tests.view.test_report import SECTIONS
+from tests.view.test_html_report import SECTIONS
 
 SHEET_PX = 794 - 2 * 45  # A4 at 96 pixels an inch, less its margins
 
