@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_carries_the_dashboard_below_the_package(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     dashboard = [ROOT / "app.py", ROOT / ".streamlit" / "config.toml"]
-    dashboard += [*ROOT.glob("pages/**/*.py"), *ROOT.glob("presets/*.json")]
+    dashboard += [*ROOT.glob("pages/**/*.py"), *ROOT.glob("pages/**/*.js"), *ROOT.glob("presets/*.json")]
     assert {f"sim/dashboard/{path.relative_to(ROOT).as_posix()}" for path in dashboard} <= names
 
 

@@ -19,6 +19,7 @@ let staged = new Set();   // charts on stage
 let isStaging = false;
 let home = null;    // text of the slider before it moved
 let wanted = null;  // position to be drawn in the next frame
+let isDragged = false;
 let hover = 0;
 
 /** Take over what a new run of the page says. */
@@ -40,6 +41,9 @@ function listen() {
     const found = knobOf(event.target);
     if (found) hover = setTimeout(ask, HOVER_MS, found);
   });
+  document.addEventListener('pointerdown', () => { isDragged = true; }, true);
+  for (const end of ['pointerup', 'pointercancel'])
+    document.addEventListener(end, () => { isDragged = false; }, true);
   for (const end of ['pointerup', 'keyup', 'pointercancel'])
     document.addEventListener(end, () => setTimeout(() => { if (wanted === null || wanted === home) settle(); }));
 }
@@ -63,7 +67,7 @@ function ask(name) {
     if (!staged.size) stages = parsed(answer.stages);
     for (const [text, position] of Object.entries(answer.positions))
       positions.set(text, {...position, charts: parsed(position.charts)});
-    if (wanted !== null) requestAnimationFrame(show);
+    if (wanted !== null && isDragged) requestAnimationFrame(show);
   });
 }
 
@@ -78,10 +82,11 @@ function parsed(specs) {
 
 function moved(input, before) {
   if (!given || knobOf(input) !== knob || (document.activeElement !== input && !input.matches(':active'))) return;
+  const isStep = home === null && !isDragged;   // a single key: the page itself is as quick
   home ??= before;
   const isWaiting = wanted !== null;
   wanted = input.getAttribute('aria-valuetext');
-  if (!isWaiting || !isStaging) requestAnimationFrame(show);
+  if (!isStep && (!isWaiting || !isStaging)) requestAnimationFrame(show);
 }
 
 /** Draw the position that is wanted now. */

@@ -180,13 +180,15 @@ def test_a_zoom_survives_a_drag(explore, settled):
     assert explore.evaluate(f"{host}._fullLayout.xaxis.range") == span
 
 
-def test_keys_replay_too(explore):
+def test_a_key_that_is_held_replays_too(explore):
     slider = explore.locator(f".st-key-{KNOB} input[type=range]").first
     slider.focus()
-    wait_for_position(explore, "300")
+    wait_for_position(explore, "400")
     explore.evaluate(
         """new MutationObserver(() => { window.said ??= document.querySelector('h1').dataset.scrub; })
            .observe(document.querySelector('h1'), {attributeFilter: ['data-scrub']})"""
     )
-    slider.press("ArrowRight")
+    for _ in range(3):
+        explore.keyboard.down("ArrowRight")
     explore.wait_for_function("window.said", timeout=20_000)
+    explore.keyboard.up("ArrowRight")
