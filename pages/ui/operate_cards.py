@@ -19,7 +19,8 @@ from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-ROW_PX, NAME_PX, FIGURE_PX = 27, 104, 58
+ROW_PX, NAME_PX, FIGURE_PX, WIDER_PX = 27, 104, 56, 72
+LONG_NAME = 7  # characters of a heading that needs more room
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
 
@@ -184,4 +185,5 @@ def by_type(scenario: Scenario) -> None:
 
 def _widths(table: pd.DataFrame, first_px: int) -> dict[str, Any]:
     """A wide first column and narrow figures, so that none is cut off."""
-    return {name: st.column_config.Column(width=FIGURE_PX if i else first_px) for i, name in enumerate(table)}
+    widths = [first_px, *(WIDER_PX if len(name) > LONG_NAME else FIGURE_PX for name in table.columns[1:])]
+    return {name: st.column_config.Column(width=width) for name, width in zip(table, widths, strict=True)}

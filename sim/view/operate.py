@@ -214,7 +214,7 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
     """What the target assumes, and how it fares then and now."""
     assumed = scenario.slo.assumed
     if assumed is None:
-        return "The target states no assumption on output lengths: nobody can say when it stops to hold."
+        return "The target states no assumption on output lengths: nobody can say when it stops holding."
     figures = [
         f"{name} {value:,.0f}"
         for name in ("mean", "p50", "p95", "p99", "cap")
