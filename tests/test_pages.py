@@ -91,7 +91,7 @@ TURNS = (
     Turn("rate", "20", TPOT, OUTPUT),
     Turn("burst", "0.1", TTFT, OUTPUT, {"arr": "gamma"}),
     Turn("swing", "0.2", TTFT, OUTPUT, {"preset": "diurnal-peak"}),
-    Turn("period", "400", TTFT, OUTPUT, {"preset": "diurnal-peak"}),
+    Turn("period", "100", TTFT, OUTPUT, {"preset": "diurnal-peak"}),
     Turn("conc", "128", RATE, OUTPUT, {"preset": "closed-loop"}),
     Turn("think", "5", RATE, OUTPUT, {"preset": "closed-loop"}),
     Turn("thinkdist", "exponential", RATE, OUTPUT, {"preset": "closed-loop", "think": "5"}),

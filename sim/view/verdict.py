@@ -116,7 +116,8 @@ def _limiting(summary: Summary) -> str:
     used = rows["held_typical"] + rows["held_straggler"]
     if used >= FULL:
         return f"KV memory is full, {short_percent(used)} of it in use"
-    if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE:
+    share = summary["slo"]["attainment"]
+    if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE and (share is None or share >= 0.9):
         return f"it could take more: {short_percent(used)} of KV memory is in use"
     return f"{short_percent(used)} of KV memory is in use"
 

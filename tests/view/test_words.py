@@ -139,3 +139,10 @@ def test_a_short_run_has_one():
 
 def test_an_uncalibrated_cost_has_one():
     assert kinds(view("chat"), Band(None, "datasheet estimate", False)) == ["uncalibrated"]
+
+
+def test_a_run_that_misses_its_limits_is_not_said_to_take_more() -> None:
+    sentence = said(view("diurnal-peak"))  # idle at night, far beyond its capacity by day
+    assert sentence.startswith("Misses its limits")
+    assert "it could take more" not in sentence
+    assert "of KV memory is in use" in sentence
