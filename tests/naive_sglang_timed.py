@@ -77,14 +77,15 @@ def simulate(
     arrived: list[Member] = []
     now = 0.0
     while True:
-        for each in arrivals.take(now):
-            member = members[each.id]
-            arrived.append(member)
-            if can_run(rules, member):
-                scheduler.queue.append(member)
-            else:
-                member.is_rejected = True
-                arrivals.answered(now)
+        while taken := arrivals.take(now):  # whoever is refused may ask again at once
+            for each in taken:
+                member = members[each.id]
+                arrived.append(member)
+                if can_run(rules, member):
+                    scheduler.queue.append(member)
+                else:
+                    member.is_rejected = True
+                    arrivals.answered(now)
         run.duration = now
         if now >= until:
             return run
