@@ -10,17 +10,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sim import Result, Scenario, preset, preset_names, simulate, with_values
+from sim.bench_floors import WAITING, cost_of, floor_of, is_re_ranked
 from sim.cost import step_time
 from sim.engine import warm_up
+from sim.systems import SYSTEMS, system_names
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 
 Value = TypeVar("Value")
 
 REPEATS = 3  # the best counts: other programs can only slow a run down
+SATURATED = "bench-saturated"  # the preset of which every scheduler is measured
+REQUESTS_OF_EACH = 200_000
 SHORT_S = 0.3  # runs shorter than that altogether are repeated until they are not
 
 
@@ -33,8 +37,17 @@ class Case(NamedTuple):
 
     def scenario(self) -> Scenario:
         """The preset with this case's scheduler and number of requests."""
-        values = {"scheduler.system": self.system, "workload.num_requests": self.requests}
-        return with_values(preset(self.preset), values)
+        own = preset(self.preset)
+        values: dict[str, Any] = {"scheduler.system": self.system, "workload.num_requests": self.requests}
+        if self.preset == SATURATED and is_re_ranked(SYSTEMS[self.system]):
+            users = (own.scheduler.max_num_seqs or 0) + WAITING
+            values["workload.arrivals"] = {"kind": "closed_loop", "concurrency": users}
+        return with_values(own, values)
+
+    @property
+    def floor(self) -> int | None:
+        """Requests a second that are asked for; None where nothing is."""
+        return floor_of(SYSTEMS[self.system]) if self.preset == SATURATED else None
 
 
 class Figures(NamedTuple):
@@ -51,16 +64,24 @@ class Figures(NamedTuple):
     engine_s: float  # best of several
     simulate_s: float  # whole `simulate` and `summary`, once: drawing the requests included
     peak_memory_mb: float  # of the process, after that
+    floor_requests_per_s: int | None  # what is asked for
+    why_below: str  # what costs time; empty where the floor is reached
 
 
 def cases(systems: list[str], num_requests: int | None) -> list[Case]:
-    """Every bench preset with every scheduler asked for; each preset's own where nothing is asked."""
+    """Every bench preset with every scheduler asked for.
+
+    Where nothing is asked: each preset with its own scheduler, and the saturated one with every other as well.
+    """
     found = []
     for name in preset_names():
         if name.startswith("bench-"):
             own = preset(name)
             for system in systems or [own.scheduler.system]:
                 found.append(Case(name, system, num_requests or own.workload.num_requests))
+    if not systems:
+        others = (name for name in system_names() if name != preset(SATURATED).scheduler.system)
+        found += [Case(SATURATED, system, num_requests or REQUESTS_OF_EACH) for system in others]
     return found
 
 
@@ -81,9 +102,10 @@ def measure_here(case: Case) -> Figures:
     peak_memory_mb = peak_memory_bytes() / 1e6
     engine_s = best_engine_time(result)
     counters = summary["counters"]
+    speed, floor = case.requests / engine_s, case.floor
     return Figures(
         *case,
-        requests_per_s=case.requests / engine_s,
+        requests_per_s=speed,
         steps_per_s=counters["steps"] / engine_s,
         block_allocations_per_s=counters["blocks_allocated"] / engine_s,
         preempted_share=summary["metrics"]["preempted_requests"] / case.requests,
@@ -91,6 +113,8 @@ def measure_here(case: Case) -> Figures:
         engine_s=engine_s,
         simulate_s=simulate_s + summary_s,
         peak_memory_mb=peak_memory_mb,
+        floor_requests_per_s=floor,
+        why_below=cost_of(SYSTEMS[case.system]) if floor is not None and speed < floor else "",
     )
 
 

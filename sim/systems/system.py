@@ -93,6 +93,11 @@ class System:
     engine: Literal["general", "calendar", "sglang"] = "general"  # which loop runs it while nothing is overridden
 
     @property
+    def is_preemptive(self) -> bool:
+        """Whether every iteration chooses among all live requests."""
+        return self.choices.order in PREEMPTIVE_ORDERS
+
+    @property
     def reads_predictor(self) -> bool:
         """Whether the scenario's predictor makes a difference."""
         return reads_predictor(self.choices)
