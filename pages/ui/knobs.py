@@ -57,7 +57,8 @@ def _is_moved(section: Section, base: Scenario, texts: dict[str, str]) -> bool:
         return False
     scheduler = scheduler_at(base, texts)
     keys = [KEY_OF[knob.path] for knob in section.knobs]
-    is_chosen = any(st.session_state.get(key, "none") not in ("none", "1") for key in keys)
+    now = [st.session_state.get(key) or st.query_params.get(key, "none") for key in keys]
+    is_chosen = any(text not in ("none", "1") for text in now)
     return is_chosen or scheduler.is_recombined or bool(set(CHOICES) & set(SYSTEMS[scheduler.system].knobs))
 
 
