@@ -8,7 +8,7 @@ _CSS = """
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] {gap: .5rem;}
 [data-testid="stHeader"] {height: 2.9rem; min-height: 2.9rem;}
 [data-testid="stSidebarHeader"] {height: 2.4rem; margin-bottom: 0; padding: .3rem .8rem;}
-[data-testid="stSidebarUserContent"] {padding: 0 1rem 1.5rem 1rem;}
+[data-testid="stSidebarUserContent"] {padding: 0 0 1.5rem 0;}
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] {gap: .4rem;}
 [data-testid="stSidebarUserContent"] [data-testid="stHorizontalBlock"] {gap: .5rem;}
 [data-testid="stSidebar"] label p {font-size: .82rem;}
@@ -52,6 +52,8 @@ h1[data-scrub]::after {white-space: normal;}
 [data-testid="stExpanderDetails"] {padding: .2rem .6rem .6rem .6rem;}
 [data-testid="stSidebar"] [data-testid="stExpander"] summary {padding: .25rem .6rem; min-height: 0;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin-bottom: 0;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {font-size: .8rem; line-height: 1.35;}
+[data-testid="stSelectboxVirtualDropdown"] {min-width: 22rem;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit; opacity: 1;}
 [data-testid="stCaptionContainer"] p {opacity: .82;}
 [data-tag], [data-tag] button {background: transparent; color: inherit;}
