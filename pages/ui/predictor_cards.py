@@ -134,12 +134,15 @@ def published_tables(
     with card("published", "Published predictors, and drift: ordering from a full queue"):
         _table(predictor.lesson_table(found), "lesson", 160)
         _table(predictor.drift_table(found, trials.found.get(NO_ORDER)), "drift", 160)
-        st.caption(predictor.drift_sentence(dict(errors.found), name, OBJECTIVES[name], spread) or "Being computed.")
+        st.caption(predictor.drift_sentence(dict(errors.found), name, OBJECTIVES[name], spread))
 
 
 def _table(columns: dict[str, list[str]], key: str, first_px: int) -> None:
     """A table as high as its rows, whose first column is not cut off."""
     table = pd.DataFrame(columns)
+    if table.empty:
+        st.caption("Being computed.")
+        return
     st.dataframe(
         table,
         hide_index=True,

@@ -220,7 +220,7 @@ def lesson_table(found: Mapping[str, PublishedHere]) -> dict[str, list[str]]:
         "accuracy, here": [_percent(row.accuracy) for row in rows],
         "tau, published": [f"{row.published.tau:.2f}" for row in rows],
         "tau, here": [f"{row.tau:.2f}" for row in rows],
-        "E2E/token (ms)": [short_number(1000 * row.ordering.norm_latency_mean_s) for row in rows],
+        "E2E/token": [f"{short_number(1000 * row.ordering.norm_latency_mean_s)} ms" for row in rows],
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from sim.studies.predictor.break_even import SPREADS
 from sim.studies.predictor.error_map import TWICE, Direction, Found, Objective, curve, grid
 from sim.studies.predictor.published import LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
@@ -80,7 +81,9 @@ def error_map(
             height_px=MAP_HEIGHT_PX,
             hovermode="closest",
             showlegend=False,
-            xaxis=_bias_axis(domain=[0, 0.64], title="under-predicts ◂ error direction ▸ over-predicts"),
+            xaxis=_bias_axis(
+                domain=[0, 0.64], range=[-2.5, 2.5], title="under-predicts ◂ error direction ▸ over-predicts"
+            ),
             xaxis2=axis(
                 "published, by error size",
                 domain=[0.76, 1],
@@ -254,7 +257,7 @@ def limits(by_spread: Gains, by_delay: Gains, *, is_complete: bool) -> go.Figure
         layout(
             "limits of a predictor",
             hovermode="closest",
-            xaxis=axis("error size (spread, log units)", domain=[0, 0.46], rangemode="tozero"),
+            xaxis=axis("error size (spread, log units)", domain=[0, 0.46], range=[-0.1, max(SPREADS) + 0.1]),
             xaxis2=axis(
                 "delay (ms) for which the scheduler waits",
                 domain=[0.54, 1],
