@@ -127,12 +127,12 @@ def advance(
     records = RequestRecords(state.out_s, state.out_n)
     fixed_s = inputs.linear_s[0]
     for _ in range(most_steps):
+        if rules.timeout_s > 0.0:  # first, as who gives up may ask again at once
+            give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
         if next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
             join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
         if rules.predict_delay_s > 0.0:
             note_predictions(rules, inputs, hints, records, heap, more, count, real)
-        if rules.timeout_s > 0.0:
-            give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
         if count[NUM_RUNNING] == 0:
             if count[NUM_DONE] == len(inputs.asked):
                 return Stop.DONE

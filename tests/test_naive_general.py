@@ -1,0 +1,142 @@
+"""General engine and naive loops agree on random scenarios: every iteration and every request, system by system."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Status
+from sim.engine.run import Run
+from sim.systems.build import plan_of
+from sim.systems.run import run_plan
+from tests import naive_served
+from tests.general_scenarios import PREDICTORS, Drawn, drawn
+from tests.naive_general import NaiveRun, Scheduler, simulate
+
+MAX_STEPS = 1500
+WATERMARK = st.sampled_from([None, 0.0, 0.1, 0.3])
+INTERVAL = st.sampled_from([1, 1, 1, 2, 5])
+
+
+class Family(NamedTuple):
+    """A system with some of its knobs, and the naive loop that it is held against."""
+
+    name: str
+    system: str
+    naive: type[Scheduler]
+    knobs: dict[str, Any] = {}
+    predictors: list[dict[str, Any]] = []
+
+
+PAGED = {"watermark": WATERMARK, "admission_interval_steps": INTERVAL}
+FAMILIES = [
+    *(
+        Family(f"orca-{reserve}", "orca", naive_served.Orca, {"reserve": reserve, "admission_interval_steps": INTERVAL})
+        for reserve in ("cap", "max_model_len", "pow2", "truth")
+    ),
+    Family("vllm_v0", "vllm_v0", naive_served.VllmV0, PAGED),
+    Family(
+        "vllm_v0-swap",
+        "vllm_v0",
+        naive_served.VllmV0,
+        PAGED | {"preemption_mode": "swap", "host_blocks": st.sampled_from([0, 2, 5, 1000])},
+    ),
+    Family("sarathi", "sarathi", naive_served.Sarathi, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
+    Family("hybrid_only", "hybrid_only", naive_served.Sarathi, PAGED),
+    Family("chunk_only", "chunk_only", naive_served.ChunkOnly, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
+]
+EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
+
+
+def both(example: Drawn, family: Family) -> tuple[NaiveRun, Run]:
+    """The same scenario through both loops."""
+    naive = simulate(example.case, family.naive, max_steps=MAX_STEPS)
+    assert naive.scheduler.step < MAX_STEPS
+    plan = plan_of(example.scenario, example.resolved, example.requests, example.info, example.step_time)
+    run = run_plan(plan, example.requests, example.step_time, record_steps=True)
+    return naive, run
+
+
+def assert_agreement(naive: NaiveRun, run: Run) -> None:
+    table = run.steps
+    assert table is not None
+    for k, row in enumerate(naive.rows):
+        assert k < len(table.start_s), f"engine stopped before {row}"
+
+        def part(name: str, k: int = k) -> list[list[int]]:
+            start = getattr(table, name + "_start")
+            return sorted(getattr(table, name)[start[k] : start[k + 1]].tolist())
+
+        own = (
+            float(table.start_s[k]),
+            float(table.end_s[k]),
+            [tuple(each[:3]) for each in part("scheduled")],
+            [tuple(each) for each in part("preempted")],
+            int(table.running[k]),
+            int(table.waiting[k]),
+            int(table.free_scheduled[k]),
+            part("finished"),
+            int(table.free_end[k]),
+        )
+        assert own == (*row[:2], sorted(row.scheduled), sorted(row.preempted), *row[4:]), f"iteration {k}"
+    assert len(table.start_s) == len(naive.rows)
+    assert run.duration_s == naive.duration
+    outcome = run.outcome
+    for i, member in enumerate(naive.members):
+        times = member.times
+        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        expected = {
+            "arrival_s": member.arrival,
+            "status": Status[member.status.upper()],
+            "first_scheduled_s": member.first_scheduled,
+            "first_token_s": times[0] if times else np.nan,
+            "last_token_s": times[-1] if times else np.nan,
+            "emitted": member.delivered,
+            "num_preemptions": member.num_preemptions,
+            "recomputed_tokens": member.recomputed,
+            "pause_s": member.pause,
+            "max_itl_s": max(gaps, default=0.0),
+        }
+        for name, value in expected.items():
+            np.testing.assert_array_equal(getattr(outcome, name)[i], value, f"{name} of request {i}")
+        np.testing.assert_allclose(outcome.memory_token_s[i], member.memory_token_s, rtol=1e-10, atol=1e-7)
+
+
+def assert_conserved(example: Drawn, run: Run) -> None:
+    """schedulers.md 6.20 and metrics.md 8: nothing hangs, nothing is lost, both ledgers balance in every bin."""
+    outcome, table = run.outcome, run.steps
+    assert table is not None
+    is_finished = outcome.status == Status.FINISHED
+    assert np.all(outcome.status != Status.UNFINISHED)
+    np.testing.assert_array_equal(outcome.emitted[is_finished], example.requests.output_len[is_finished])
+    assert np.all((table.free_scheduled >= 0) & (table.free_scheduled <= example.resolved.usable_blocks))
+    width = np.full(len(run.bins), run.bin_width_s)
+    width[-1] = run.duration_s - run.bin_width_s * (len(run.bins) - 1)
+    for rows, size in ((MEMORY_ROWS, example.resolved.usable_blocks), (TIME_ROWS, 1)):
+        sums = run.bins[:, list(rows)].sum(axis=1)
+        np.testing.assert_allclose(sums, size * width, rtol=0, atol=1e-9 * size * max(run.duration_s, 1.0))
+        assert np.all(run.bins[:, list(rows)] >= -1e-9 * size * max(run.duration_s, 1.0))
+
+
+def check(family: Family, data: Any, max_requests: int) -> None:
+    example = data.draw(drawn(family.system, family.knobs, family.predictors, max_requests))
+    naive, run = both(example, family)
+    assert_agreement(naive, run)
+    assert_conserved(example, run)
+
+
+@EVERY_FAMILY
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_engine_and_naive_agree(family: Family, data: Any) -> None:
+    check(family, data, max_requests=10)
+
+
+@pytest.mark.slow
+@EVERY_FAMILY
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_engine_and_naive_agree_on_many_scenarios(family: Family, data: Any) -> None:
+    check(family, data, max_requests=25)
