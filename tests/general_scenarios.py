@@ -48,18 +48,19 @@ def drawn(
     draw: Any, system: str, knobs: dict[str, Any], predictors: list[dict[str, Any]], max_requests: int = 10
 ) -> Drawn:
     """A scenario of a system; `knobs` holds values, or strategies for them."""
-    sizes: list[Sizes] = draw(st.lists(request_sizes(), min_size=1, max_size=max_requests))
+    is_crowd = draw(st.booleans())
+    sizes = draw(crowds(max_requests) if is_crowd else st.lists(request_sizes(), min_size=1, max_size=max_requests))
     longest = max(size.prompt + size.cap for size in sizes)
     block = draw(st.sampled_from([1, 2, 3, 4, 8, 16]))
     max_model_len = longest + draw(st.integers(0, 3))
     if draw(st.integers(0, 7)) == 0:
         max_model_len = max(longest - draw(st.integers(1, 5)), 2)
-    usable = -(-max_model_len // block) + draw(st.sampled_from([0, 0, 1, 2, 5, 20, 200]))
+    usable = -(-max_model_len // block) + draw(st.sampled_from([0, 0, 1, 2, 5, 20]))
     scheduler = {"system": system} | {
         name: draw(value) if isinstance(value, st.SearchStrategy) else value for name, value in knobs.items()
     }
     if "max_num_seqs" not in scheduler:
-        scheduler["max_num_seqs"] = draw(st.integers(1, 8))
+        scheduler["max_num_seqs"] = draw(st.integers(3, 8) if is_crowd else st.integers(1, 8))
     predictor = dict(draw(st.sampled_from(predictors))) if predictors else {}
     if predictors and draw(st.integers(0, 3)) == 0:
         predictor["delay_ms"] = draw(st.sampled_from([250.0, 1000.0, 3500.0]))
@@ -83,6 +84,8 @@ def drawn(
     scenario = Scenario(**values)
     resolved = resolve(scenario)
     requests = within(draw(requests_of(sizes)), max_model_len)
+    if is_crowd and not requests.users:
+        requests = requests._replace(arrival_s=np.minimum(requests.arrival_s, draw(st.sampled_from([0.0, 3.0]))))
     n = len(sizes)
     client = [draw(st.integers(0, num_types - 1)) for _ in range(n)]
     info = RequestInfo(
@@ -97,15 +100,24 @@ def drawn(
     return Drawn(scenario, resolved, requests, info, step_time, case_of(scenario, resolved, requests, info, step_time))
 
 
+def crowds(max_requests: int) -> st.SearchStrategy[list[Sizes]]:
+    """Many at once, whose answers outgrow the memory together."""
+    sizes = st.builds(
+        lambda prompt, output, more: Sizes(prompt, output, output + more),
+        st.integers(1, 8),
+        st.integers(6, 30),
+        st.sampled_from([0, 0, 4, 20]),
+    )
+    return st.lists(sizes, min_size=4, max_size=max_requests)
+
+
 def within(requests: Requests, max_model_len: int) -> Requests:
     """Outputs and caps cut to what the longest sequence leaves."""
     room = np.maximum(max_model_len - requests.prompt_len, 1)
     return requests._replace(output_len=np.minimum(requests.output_len, room), cap=np.minimum(requests.cap, room))
 
 
-def case_of(
-    scenario: Scenario, resolved: Resolved, requests: Requests, info: RequestInfo, step_time: StepTime
-) -> Case:
+def case_of(scenario: Scenario, resolved: Resolved, requests: Requests, info: RequestInfo, step_time: StepTime) -> Case:
     """The same for the naive loop."""
     predictor, knobs = scenario.predictor, scenario.scheduler
     predictions = make_predictions(scenario, requests, info)

@@ -299,6 +299,7 @@ def simulate(
         if start == math.inf:
             break
         if start > now:
+            start = min([start, *(each.arrival + case.timeout_s for each in scheduler.waiting)])
             _observe(Moment(now, start, [], [], 0.0, 0.0), scheduler, observe)
             now = start
             continue
@@ -338,9 +339,7 @@ def _time_out(scheduler: Scheduler, arrivals: Arrivals) -> None:
                 arrivals.answered(scheduler.now)
 
 
-def _pass(
-    scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Observer | None
-) -> tuple[float, Row]:
+def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Observer | None) -> tuple[float, Row]:
     """The iteration takes its time, and its outputs come."""
     case, start = scheduler.case, scheduler.now
     chunks = scheduler.chunks

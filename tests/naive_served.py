@@ -1,5 +1,7 @@
 """Orca, vLLM V0, Sarathi and its ablations, virtual token counters, queues by type. Source: schedulers.md, 3 and 4."""
 
+import math
+
 from tests.naive_general import Case, Member, Scheduler
 
 
@@ -161,3 +163,84 @@ class ChunkOnly(Sarathi):
                 return
         self.decode()
         self.was_prefill = False
+
+
+class Vtc(VllmV0):
+    """`vtc`: as vLLM V0, the client that was served least first; ties by arrival, and the last admitted gives way.
+
+    A prompt is charged when it is first admitted. A client is idle while none of its requests is here.
+    """
+
+    def __init__(self, case: Case, members: list[Member]) -> None:
+        super().__init__(case, members)
+        self.counter = dict.fromkeys(range(len(case.shares)), 0.0)
+
+    def join(self, member: Member) -> None:
+        client = self.case.client[member.id]
+        active = {self.case.client[each.id] for each in self.waiting + self.running}
+        if client not in active and active:
+            self.counter[client] = max(self.counter[client], min(self.counter[each] for each in active))
+        super().join(member)
+
+    def queue(self) -> list[Member]:
+        def key(member: Member) -> tuple[float, int]:
+            return self.counter[self.case.client[member.id]], member.id
+
+        return sorted(self.waiting, key=key)
+
+    def victim(self, unprocessed: list[Member]) -> Member:
+        return [member for member in self.running if member in unprocessed][-1]
+
+    def admit(self, member: Member, reserved: int = 0) -> None:
+        self.charge(member)
+        super().admit(member, reserved)
+
+    def charge(self, member: Member) -> None:
+        if math.isnan(member.first_scheduled):
+            self.counter[self.case.client[member.id]] += member.prompt
+
+    def note_token(self, member: Member) -> None:
+        self.counter[self.case.client[member.id]] += 2
+
+    def decode(self) -> None:
+        """While the running members' blocks are not there, the last admitted gives way."""
+        while sum(self.growth(member, 1) for member in self.running if not member.in_prompt) > self.free():
+            self.preempt(self.running[-1])
+        for member in self.running:
+            if not member.in_prompt:
+                self.serve(member, 1)
+
+
+class Routed(Vtc):
+    """3.10: a queue for each task type, served in turns weighted by the types' shares, prompts chunked as in Sarathi.
+
+    Weighted round robin: an admission moves its type's counter by 1 / share, and the smallest counter is next.
+    """
+
+    def charge(self, member: Member) -> None:
+        if math.isnan(member.first_scheduled):
+            client = self.case.client[member.id]
+            self.counter[client] += 1.0 / self.case.shares[client]
+
+    def note_token(self, member: Member) -> None:
+        pass
+
+    def schedule(self) -> None:
+        is_open = self.is_open()
+        self.decode()
+        left = self.case.budget - len(self.chunks)
+        for member in self.running:
+            if member.in_prompt:
+                tokens = min(member.left, max(left, 0))
+                self.serve(member, tokens)
+                left -= tokens
+        while self.waiting and is_open and not self.preempted:
+            head = self.queue()[0]
+            if self.free() - self.blocks(head.known) < self.watermark() or len(self.running) >= self.case.seats:
+                break
+            tokens = min(head.left, left)
+            if tokens <= 0:
+                break
+            self.admit(head, self.blocks(head.known))
+            self.serve(head, tokens)
+            left -= tokens

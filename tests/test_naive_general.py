@@ -12,7 +12,7 @@ from sim.engine.run import Run
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from tests import naive_served
-from tests.general_scenarios import PREDICTORS, Drawn, drawn
+from tests.general_scenarios import Drawn, drawn
 from tests.naive_general import NaiveRun, Scheduler, simulate
 
 MAX_STEPS = 1500
@@ -46,6 +46,8 @@ FAMILIES = [
     Family("sarathi", "sarathi", naive_served.Sarathi, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
     Family("hybrid_only", "hybrid_only", naive_served.Sarathi, PAGED),
     Family("chunk_only", "chunk_only", naive_served.ChunkOnly, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
+    Family("vtc", "vtc", naive_served.Vtc, PAGED),
+    Family("routed", "routed", naive_served.Routed, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
 ]
 EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
 

@@ -1,5 +1,6 @@
 """From a scenario's scheduler to what an engine reads: rules, and what is known about each request."""
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,10 +24,10 @@ from sim.engine.rules import rules_of
 from sim.engine.sglang.inputs import SglangRules
 from sim.predictor_spec import Predictor
 from sim.systems import SYSTEMS, Choices, System
-from sim.systems.hints import first_levels, planned_batches, tail_means
+from sim.systems.hints import SIZE_OF_BUCKET, first_levels, planned_batches, tail_means
 from sim.systems.predictors import predictor_in_force
 from sim.systems.sglang_rules import sglang_rules
-from sim.systems.system import PREEMPTIVE_ORDERS
+from sim.systems.system import PREEMPTIVE_ORDERS, reads_predictor
 from sim.workload.predictions import make_predictions, reservation_tokens
 from sim.workload.refinement import first_posterior, make_refinement
 
@@ -149,6 +150,7 @@ def general_rules(given: Given) -> GeneralRules:
     scenario, resolved, choices = given.scenario, given.resolved, given.choices
     knobs, predictor = scenario.scheduler, scenario.predictor
     is_swapping = choices.eviction == "swap"
+    is_told = reads_predictor(choices)  # else nobody waits for a prediction, or pays for one
     kv_bytes = resolved.kv_bytes_per_token * resolved.block_size
     values: dict[str, Any] = {
         "batching": Batching.REQUEST if choices.batching == "request" else Batching.ITERATION,
@@ -178,9 +180,13 @@ def general_rules(given: Given) -> GeneralRules:
         "counting": Counting.TURNS if choices.order == "by_type" else Counting.TOKENS,
         "timeout_s": scenario.workload.client_timeout_s or 0.0,
         "seed": scenario.seed,
-        **predictor_rules(predictor.in_use),
+        **(predictor_rules(predictor.in_use) if is_told else {}),
         **own_rules(given),
     }
+    if is_by_class(given):
+        values |= {"queue": Queue.CLASS, "counting": Counting.NONE}
+    if choices.order == "planned" and knobs.batch_by_length:
+        values["max_num_seqs"] = max(resolved.max_num_seqs, max(SIZE_OF_BUCKET.values()))
     return GeneralRules(**values)
 
 
@@ -194,8 +200,9 @@ def reservation_of(reserve: str) -> Reservation:
 def peak_tokens(given: Given) -> int:
     """Largest future peak that admission allows, in tokens."""
     is_shared = given.choices.reserve in ("peak_history", "peak_aggressive", "peak_cap")
-    share = given.scenario.scheduler.peak_share if is_shared else 1.0
-    return int(share * given.resolved.kv_tokens)
+    if not is_shared:
+        return given.resolved.kv_tokens
+    return math.ceil(given.scenario.scheduler.peak_share * given.resolved.kv_tokens) - 1  # the peak stays below it
 
 
 def predictor_rules(predictor: Predictor) -> dict[str, float]:
@@ -240,7 +247,7 @@ def own_rules(given: Given) -> dict[str, Any]:
     if choices.order == "shortest_guarded":
         rules |= {"guard_wait_s": knobs.guard_wait_s, "guard_factor": knobs.guard_factor}
     if choices.order == "planned":
-        rules |= {"gather": knobs.group_size}
+        rules |= {"gather": knobs.group_size, "is_grouped": 1, "rerun_size": given.resolved.max_num_seqs}
     return rules
 
 
@@ -278,10 +285,16 @@ def hints_of(given: Given) -> Hints:
     if choices.order == "planned":
         knobs = given.scenario.scheduler
         return planned_batches(hints, predictions.point, cap, knobs, given.resolved.max_num_seqs)
-    if given.system.details.get("is_grouped") and choices.batching == "request":  # one batch a class
-        _, group = np.unique(predictions.upper, return_inverse=True)
-        return hints._replace(group=group.astype(np.int64))
+    if is_by_class(given):
+        classes, group = np.unique(predictions.upper, return_inverse=True)
+        return hints._replace(group=group.astype(np.int64), weight=np.ones(len(classes)))
     return hints
+
+
+def is_by_class(given: Given) -> bool:
+    """Whether every predicted class of lengths has a queue, and batches, of its own."""
+    is_grouped = given.system.details.get("is_grouped") and given.choices.batching == "request"
+    return bool(is_grouped) and given.choices.order == "arrival"
 
 
 def keys_of(given: Given) -> Floats:

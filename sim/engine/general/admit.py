@@ -44,9 +44,11 @@ from sim.engine.state import (
 
 
 @njit(**JIT)
-def admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real):
-    """Admit from the queue while budget, seats and memory allow."""
+def admit_waiting(left, only_swapped, rules, inputs, hints, members, records, heap, more, count, real):
+    """Admit from the queue while budget, seats and memory allow; on request only those in host memory."""
     while left > 0 and count[NUM_RUNNING] < count[SEATS] and count[NUM_WAITING] > 0:
+        if only_swapped and count[NUM_SWAPPED] == 0:
+            return
         if not count[HEAD_KNOWN_GOOD]:
             look_at_head(rules, inputs, hints, records, heap, more, count, real)
         i = count[HEAD]
@@ -55,7 +57,7 @@ def admit_waiting(left, rules, inputs, hints, members, records, heap, more, coun
         tokens = tokens_to_admit(left, count[HEAD_KNOWN] - more.kept[i, HOST_TOKENS], rules, count)
         if tokens == 0 or not has_memory(tokens, rules, inputs, hints, records, members, more, count):
             return
-        leave_queue(i, rules, hints, more, count)
+        leave_queue(i, rules, hints, heap, more, count)
         admit(i, tokens, rules, inputs, hints, members, records, more, count, real)
         left -= tokens
 

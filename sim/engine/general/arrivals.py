@@ -8,9 +8,9 @@ from sim.engine.accounts import Status
 from sim.engine.arrivals import next_arrival_s, think
 from sim.engine.general.choices import Queue, Refresh, Reservation
 from sim.engine.general.evict import give_up_slot, stop_serving
-from sim.engine.general.queue import PRESENT, join_queue
+from sim.engine.general.queue import PRESENT, change_key, join_queue, unlink
 from sim.engine.general.reserve import held_tokens
-from sim.engine.general.select import TURNS, drop_ranked
+from sim.engine.general.select import TURNS, drop_ranked, sort_ranked
 from sim.engine.general.state import (
     ARRIVED_AT,
     GONE,
@@ -24,6 +24,7 @@ from sim.engine.general.state import (
     NUM_NEW,
     NUM_SWAPPED,
     PAUSED,
+    PLAN,
     READY_POINT,
     RUNNING,
     SINCE_S,
@@ -122,15 +123,19 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
     i = count[READY_POINT]
     while i < count[ARRIVED] and records.out_s[i, ARRIVAL_S] + rules.predict_delay_s <= real[CLOCK]:
         count[READY_POINT] = i + 1
-        if more.kept[i, WHERE] == WAITING and rules.refresh <= Refresh.REMAINING:
-            more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
-            if rules.queue == Queue.KEY or rules.is_preemptive:
-                count[NUM_WAITING] -= 1
-                join_queue(i, False, rules, inputs, hints, records, heap, more, count)
-        elif more.kept[i, WHERE] != GONE and rules.refresh == Refresh.NEVER:
-            more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
-        count[IS_DIRTY] = 1
         i += 1
+        count[IS_DIRTY] = 1
+        where = more.kept[i - 1, WHERE]
+        if where == GONE or rules.refresh == Refresh.LEVELS or rules.refresh == Refresh.DECLARED:
+            continue
+        if where == WAITING and rules.queue == Queue.NEED:
+            unlink(i - 1, more.kept[i - 1, PLAN], more)
+        change_key(i - 1, key_on_arrival(i - 1, rules, inputs, hints, more, count), more)
+        if where == WAITING and (rules.queue == Queue.KEY or rules.queue == Queue.NEED or rules.is_preemptive):
+            count[NUM_WAITING] -= 1
+            join_queue(i - 1, True, rules, inputs, hints, records, heap, more, count)
+    if rules.is_preemptive and count[IS_DIRTY]:
+        sort_ranked(more, count)
 
 
 @njit(**JIT)

@@ -30,7 +30,7 @@ class Peak(IntEnum):
     GUESS = 0  # each member grows to `Hints.guess` and leaves
     HORIZON = 1  # each member grows for `horizon` iterations at most, none leaves
     HISTORY = 2  # outputs are drawn from those that finished last (Past-Future)
-    AGGRESSIVE = 3  # 1.1 times what was generated, at least `Hints.guess` while that is ahead
+    AGGRESSIVE = 3  # 1.1 times what was generated, at least `Hints.guess`
     BOUND = 4  # each member grows to its lower bound, which rises with what it has generated
 
 
@@ -78,6 +78,7 @@ class Counting(IntEnum):
 
     TOKENS = 0  # prompt tokens at admission, twice the output tokens (VTC)
     TURNS = 1  # an admission counts 1 / weight (weighted round robin)
+    NONE = 2  # nothing: the class whose first request arrived first
 
 
 class GeneralRules(NamedTuple):

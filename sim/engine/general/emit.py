@@ -193,6 +193,8 @@ def note_sampled(sampled, batch_delivery, members, records, gap_hist, count, rea
 def finish_members(due, rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
     """Members with their last token leave, or keep their slots until the batch ends."""
     live = members.live
+    if due > 1 and rules.history + rules.residuals > 0:
+        sort_by_arrival(due, live, members.slots)
     for k in range(due):
         s = members.slots[k, DUE_LIST]
         i = live[s, REQUEST]
@@ -219,6 +221,18 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
             deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
     if rules.hold and count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
         end_held_batch(rules, inputs, members, records, thinking, more, count, real)
+
+
+@njit(**JIT)
+def sort_by_arrival(due, live, slots):
+    """Of those that end together, lengths are learned in order of arrival."""
+    for k in range(1, due):
+        s = slots[k, DUE_LIST]
+        at = k
+        while at > 0 and live[slots[at - 1, DUE_LIST], REQUEST] > live[s, REQUEST]:
+            slots[at, DUE_LIST] = slots[at - 1, DUE_LIST]
+            at -= 1
+        slots[at, DUE_LIST] = s
 
 
 @njit(**JIT)

@@ -2,9 +2,9 @@
 
 from numba import njit
 
-from sim.engine.general.choices import Eviction, Victim
+from sim.engine.general.choices import Eviction, Peak, Reservation, Victim
 from sim.engine.general.decoding import drop_from, interrupt
-from sim.engine.general.queue import join_queue
+from sim.engine.general.queue import change_key, join_queue
 from sim.engine.general.reserve import believed_output, held_tokens
 from sim.engine.general.state import (
     HOST_FREE,
@@ -94,6 +94,7 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     live = members.live
     i = live[s, REQUEST]
     before = held_tokens(s, live, count)
+    live_reserved = live[s, RESERVED]
     is_running = live[s, IS_RUNNING] == 1
     stop_serving(s, inputs, members, records, gap_stack, count, real)
     release(before, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
@@ -104,7 +105,7 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     count[IS_DIRTY] = 1
     records.out_n[i, PREEMPTED] += 1
     give_up_slot(s, is_running, live, members.slots, more.kept, count)
-    if rules.doubles:
+    if rules.doubles and (rules.eviction != Eviction.FAIL or before >= live_reserved * rules.block_size):
         double_reservation(i, inputs.asked, hints, more.kept)
     blocks = blocks_for(before, rules.block_size)
     if rules.eviction == Eviction.SWAP and before > 0 and count[HOST_FREE] >= blocks:
@@ -115,9 +116,11 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
         more.kept[i, HOST_TOKENS] = before
     else:
         records.out_n[i, HIGH_WATER] = max(records.out_n[i, HIGH_WATER], before)
+    if rules.victim == Victim.SMALLEST_BOUND:  # the bound becomes what it had produced
+        more.kept[i, OUTPUT_SLOTS] = max(records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS], 1)
+        if rules.peak == Peak.BOUND and rules.reservation == Reservation.PEAK:
+            change_key(i, float(more.kept[i, OUTPUT_SLOTS]), more)
     if rules.eviction >= Eviction.RESTART:
-        if rules.victim == Victim.SMALLEST_BOUND:
-            more.kept[i, OUTPUT_SLOTS] = max(records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS], 1)
         records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
     if rules.is_preemptive:
         more.kept[i, WHERE] = SWAPPED  # in the ranked list, without memory of the GPU

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from sim.engine.general.choices import Prefill
+from sim.engine.general.choices import Eviction, Prefill
 from sim.engine.general.decoding import catch_up, grow_decoding
 from sim.engine.general.evict import evict, evict_for_blocks
 from sim.engine.general.state import NUM_OUTGROWN, NUM_REDO, OUTGROWN
@@ -29,8 +29,8 @@ from sim.engine.state import (
 
 @njit(**JIT)
 def evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
-    """Systems that double: members whose reservation is full make place for themselves."""
-    for k in range(count[NUM_OUTGROWN]):
+    """Systems that double: members whose reservation is full give way, unless nobody supervises them."""
+    for k in range(count[NUM_OUTGROWN] if rules.eviction != Eviction.FAIL else 0):
         s = members.slots[k, OUTGROWN]
         if members.live[s, REQUEST] >= 0 and members.live[s, DECODING]:
             evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
@@ -41,7 +41,8 @@ def evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more
 def grow_running(decodes, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Decoding members, if this is their iteration, and prompts under way; tokens left of the budget."""
     while True:
-        left = budget - (count[NUM_DECODING] if decodes else 0)
+        # where prompts are computed whole, the budget is one of prompt tokens
+        left = budget - (count[NUM_DECODING] if decodes and rules.prefill >= Prefill.CHUNKED else 0)
         needed = members.phases[count[CALL_PHASE], MEMBERS] if decodes else 0
         tokens, blocks = plan_chunks(left, rules, members, count)
         if needed + blocks <= count[FREE]:

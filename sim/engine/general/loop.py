@@ -23,6 +23,7 @@ from sim.engine.general.emit import (
 )
 from sim.engine.general.grow import evict_outgrown, grow_running
 from sim.engine.general.head import row_of_free_blocks
+from sim.engine.general.queue import oldest
 from sim.engine.general.record import has_room, record_end, record_iteration, record_outputs
 from sim.engine.general.select import choose
 from sim.engine.general.state import (
@@ -232,7 +233,7 @@ def advance(
         if due > 0:
             finish_members(due, rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
             if count[NUM_FAILED] > 0 and count[NUM_RUNNING] == 0:
-                run_failed_again(rules, inputs, hints, members, records, heap, more, count)
+                run_failed_again(rules, inputs, hints, members, records, heap, more, count, real)
         if row >= 0:
             record_end(tape, row, count)
     return Stop.CALLS
@@ -262,18 +263,18 @@ def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap
     is_open = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
     if rules.prefill == Prefill.FIRST:
         if is_open and count[NUM_PREEMPTED] == 0 and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
-            admit_waiting(budget, rules, inputs, hints, members, records, heap, more, count, real)
+            admit_waiting(budget, False, rules, inputs, hints, members, records, heap, more, count, real)
             if count[NUM_FRESH] > 0:
                 return 0
-        left = grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
         if is_open and count[NUM_PREEMPTED] == 0 and rules.swapped_first and count[NUM_SWAPPED] > 0:
-            admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+            admit_waiting(budget, True, rules, inputs, hints, members, records, heap, more, count, real)
         return 1
     if rules.prefill == Prefill.ALTERNATE and count[NUM_DECODING] > 0:
         return alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     left = grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     if is_open and count[NUM_PREEMPTED] == 0:
-        admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+        admit_waiting(left, False, rules, inputs, hints, members, records, heap, more, count, real)
     return 1
 
 
@@ -284,7 +285,7 @@ def alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, 
     if not count[WAS_PREFILL]:
         left = grow_running(False, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
         if is_open and count[NUM_PREEMPTED] == 0:
-            admit_waiting(left, rules, inputs, hints, members, records, heap, more, count, real)
+            admit_waiting(left, False, rules, inputs, hints, members, records, heap, more, count, real)
         if count[NUM_FRESH] + count[NUM_PARTIAL] > 0:
             return 0
     only_decoding = count[NUM_DECODING]
@@ -300,7 +301,10 @@ def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, cou
         return next_s
     if rules.batching == Batching.ITERATION:
         return real[CLOCK]
-    return may_start_s(rules, hints, records, heap, more, next_s, count, real)
+    start_s = may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real)
+    if rules.timeout_s > 0.0:
+        start_s = min(start_s, records.out_s[oldest(more, count), ARRIVAL_S] + rules.timeout_s)
+    return start_s
 
 
 @njit(**JIT)

@@ -1,7 +1,8 @@
 """Waiting requests: a list by arrival, a heap by key, lists by need, or lists by class.
 
-Who leaves the queue other than by being served stays where it is and is passed over: an entry counts only while its
-request waits, and in a heap only under its present key.
+A request that went away stays where it is and is passed over: an entry counts only while its request waits, and in a
+heap only under its present key. A request has at most two entries in the heap: one of its present key, one of the key
+that it had before its prediction came.
 """
 
 import math
@@ -14,11 +15,14 @@ from sim.engine.general.state import (
     AFTER,
     HEAP_SIZE,
     HOST_TOKENS,
+    IN_HEAP,
     KEY,
     NEED_HIGH,
     NEED_LOW,
+    NUM_SWAPPED,
     OLDEST_POINT,
     PLAN,
+    READY_POINT,
     WAITING,
     WHERE,
 )
@@ -28,6 +32,7 @@ from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     ARRIVAL_S,
     ARRIVED,
+    CAP,
     CLOCK,
     FREE,
     HEAD,
@@ -60,7 +65,7 @@ def list_of(i, rules, inputs, hints, records, more, count):
 
 @njit(**JIT)
 def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
-    """A request joins the queue; one that comes back goes to the front of its list."""
+    """A request joins the queue; one that comes back goes to the front, among its like to its place by arrival."""
     kept = more.kept
     kept[i, WHERE] = WAITING
     if count[NUM_WAITING] == 0 or is_back or rules.queue != Queue.ARRIVAL:
@@ -68,8 +73,7 @@ def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
     count[NUM_WAITING] += 1
     count[OLDEST_POINT] = min(count[OLDEST_POINT], i)
     if rules.queue == Queue.KEY or rules.is_preemptive:
-        heap_push(heap, count[HEAP_SIZE], more.kept_s[i, KEY], i)
-        count[HEAP_SIZE] += 1
+        push(i, heap, more, count)
     elif rules.queue == Queue.ARRIVAL:
         if count[WAIT_HEAD] < 0:
             kept[i, AFTER] = -1
@@ -91,12 +95,62 @@ def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
             more.lists[at, 0] = i
             more.lists[at, 1] = i
         elif is_back:
-            kept[i, AFTER] = more.lists[at, 0]
-            more.lists[at, 0] = i
+            insert_by_arrival(i, at, more)
         else:
             kept[i, AFTER] = -1
             kept[more.lists[at, 1], AFTER] = i
             more.lists[at, 1] = i
+
+
+@njit(**JIT)
+def push(i, heap, more, count):
+    """The request joins the heap, unless it is there under the same key."""
+    if more.kept[i, IN_HEAP]:
+        return
+    more.kept[i, IN_HEAP] = 1
+    heap_push(heap, count[HEAP_SIZE], more.kept_s[i, KEY], i)
+    count[HEAP_SIZE] += 1
+
+
+@njit(**JIT)
+def change_key(i, key, more):
+    """From here on the request is ordered by another key; an entry under the old one no longer counts."""
+    if key != more.kept_s[i, KEY]:
+        more.kept_s[i, KEY] = key
+        more.kept[i, IN_HEAP] = 0
+
+
+@njit(**JIT)
+def insert_by_arrival(i, at, more):
+    """Put a request into list `at`, which is not empty, before everybody who arrived later."""
+    kept = more.kept
+    before = -1
+    after = more.lists[at, 0]
+    while 0 <= after < i:
+        before = after
+        after = kept[after, AFTER]
+    kept[i, AFTER] = after
+    if before < 0:
+        more.lists[at, 0] = i
+    else:
+        kept[before, AFTER] = i
+    if after < 0:
+        more.lists[at, 1] = i
+
+
+@njit(**JIT)
+def unlink(i, at, more):
+    """Take a request out of list `at`, wherever it stands."""
+    kept = more.kept
+    if more.lists[at, 0] == i:
+        more.lists[at, 0] = kept[i, AFTER]
+        return
+    before = more.lists[at, 0]
+    while kept[before, AFTER] != i:
+        before = kept[before, AFTER]
+    kept[before, AFTER] = kept[i, AFTER]
+    if more.lists[at, 1] == i:
+        more.lists[at, 1] = before
 
 
 @njit(**JIT)
@@ -126,18 +180,23 @@ def top_of_heap(heap, more, count):
     """Waiting request with the smallest key, or -1."""
     while count[HEAP_SIZE] > 0:
         i = int(heap[0, 1])
-        if more.kept[i, WHERE] == WAITING and heap[0, 0] == more.kept_s[i, KEY]:
+        is_present = heap[0, 0] == more.kept_s[i, KEY]
+        if more.kept[i, WHERE] == WAITING and is_present:
             return i
+        if is_present:
+            more.kept[i, IN_HEAP] = 0
         heap_pop(heap, count[HEAP_SIZE])
         count[HEAP_SIZE] -= 1
     return -1
 
 
 @njit(**JIT)
-def next_in_queue(free, rules, hints, records, heap, more, count, real):
+def next_in_queue(free, rules, inputs, hints, records, heap, more, count, real):
     """The request to be tried next when `free` blocks are free, or -1."""
     if count[NUM_WAITING] == 0:
         return -1
+    if rules.swapped_first and count[NUM_SWAPPED] > 0:
+        return first_swapped(more, count)
     if rules.queue == Queue.ARRIVAL:
         i = count[WAIT_HEAD]
         while i >= 0 and more.kept[i, WHERE] != WAITING:
@@ -146,13 +205,13 @@ def next_in_queue(free, rules, hints, records, heap, more, count, real):
         return i
     if rules.queue == Queue.KEY:
         if rules.guard_wait_s > 0.0 or rules.guard_factor > 0.0:
-            i = longest_waiting(rules, hints, records, more, count, real)
+            i = longest_waiting(rules, inputs, hints, records, more, count, real)
             if i >= 0:
                 return i
         return top_of_heap(heap, more, count)
     if rules.queue == Queue.NEED:
         return largest_that_fits(free, more, count)
-    return least_served(more)
+    return least_served(rules.counting, more)
 
 
 @njit(**JIT)
@@ -163,9 +222,15 @@ def look_at_head(rules, inputs, hints, records, heap, more, count, real):
     free blocks or on what was learned.
     """
     keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
-    i = next_in_queue(count[FREE] - keep, rules, hints, records, heap, more, count, real)
-    count[HEAD] = i
+    i = next_in_queue(count[FREE] - keep, rules, inputs, hints, records, heap, more, count, real)
     count[HEAD_KNOWN_GOOD] = rules.head_lasts
+    look_at(i, rules, inputs, hints, records, more, count)
+
+
+@njit(**JIT)
+def look_at(i, rules, inputs, hints, records, more, count):
+    """Make the HEAD entries hold for request `i`, if there is one."""
+    count[HEAD] = i
     if i < 0:
         return
     known = known_tokens(i, inputs.asked, records.out_n)
@@ -180,16 +245,35 @@ def look_at_head(rules, inputs, hints, records, heap, more, count, real):
 
 
 @njit(**JIT)
-def longest_waiting(rules, hints, records, more, count, real):
-    """The request that has waited longest, if that is longer than the guard allows; else -1."""
+def oldest(more, count):
+    """The waiting request that arrived first, or -1."""
     i = count[OLDEST_POINT]
     while i < count[ARRIVED] and more.kept[i, WHERE] != WAITING:
         i += 1
     count[OLDEST_POINT] = i
-    if i == count[ARRIVED]:
+    return i if i < count[ARRIVED] else -1
+
+
+@njit(**JIT)
+def first_swapped(more, count):
+    """The request in host memory that arrived first, or -1."""
+    i = oldest(more, count)
+    while 0 <= i < count[ARRIVED]:
+        if more.kept[i, WHERE] == WAITING and more.kept[i, HOST_TOKENS] > 0:
+            return i
+        i += 1
+    return -1
+
+
+@njit(**JIT)
+def longest_waiting(rules, inputs, hints, records, more, count, real):
+    """The request that has waited longest, if that is longer than the guard allows; else -1."""
+    i = oldest(more, count)
+    if i < 0:
         return -1
     waited_s = real[CLOCK] - records.out_s[i, ARRIVAL_S]
-    estimate_s = rules.estimate_base_s + rules.estimate_token_s * hints.numbers[i, GUESS]
+    tokens = hints.numbers[i, GUESS] if i < count[READY_POINT] else inputs.asked[i, CAP]
+    estimate_s = rules.estimate_base_s + rules.estimate_token_s * tokens
     if waited_s > rules.guard_wait_s > 0.0 or waited_s > rules.guard_factor * estimate_s > 0.0:
         return i
     return -1
@@ -219,15 +303,18 @@ def smallest_need(more, count):
 
 
 @njit(**JIT)
-def least_served(more):
-    """Head of the class with the smallest counter among those with somebody waiting."""
+def least_served(counting, more):
+    """Head of the class with the smallest counter among those with somebody waiting; of equals, the first arrival."""
     chosen = -1
     lowest = math.inf
     for k in range(len(more.counter)):
         i = first_waiting(k, more)
-        if i >= 0 and more.counter[k, COUNT] < lowest:
+        if i < 0:
+            continue
+        served = more.counter[k, COUNT] if counting != Counting.NONE else 0.0
+        if served < lowest or (served == lowest and i < chosen):
             chosen = i
-            lowest = more.counter[k, COUNT]
+            lowest = served
     return chosen
 
 
@@ -237,19 +324,35 @@ def note_served(i, rules, inputs, hints, counter):
     k = hints.numbers[i, GROUP]
     if rules.counting == Counting.TURNS:
         counter[k, COUNT] += 1.0 / hints.weight[k]
-    else:
+    elif rules.counting == Counting.TOKENS:
         counter[k, COUNT] += inputs.asked[i, PROMPT_LEN]
 
 
 @njit(**JIT)
-def leave_queue(i, rules, hints, more, count):
-    """The request that was next in the queue is served."""
+def leave_queue(i, rules, hints, heap, more, count):
+    """The request is served, be it from the head of the queue or from further behind."""
     count[NUM_WAITING] -= 1
     count[HEAD_KNOWN_GOOD] = 0
-    if rules.queue == Queue.ARRIVAL:
-        if count[WAIT_HEAD] == i:
-            count[WAIT_HEAD] = more.kept[i, AFTER]
-    elif rules.queue >= Queue.NEED:
-        at = hints.numbers[i, GROUP] if rules.queue == Queue.CLASS else more.kept[i, PLAN]
-        if more.lists[at, 0] == i:
-            more.lists[at, 0] = more.kept[i, AFTER]
+    if rules.queue == Queue.KEY:
+        if heap[0, 1] == i and heap[0, 0] == more.kept_s[i, KEY]:
+            heap_pop(heap, count[HEAP_SIZE])
+            count[HEAP_SIZE] -= 1
+            more.kept[i, IN_HEAP] = 0
+    elif rules.queue == Queue.ARRIVAL:
+        leave_arrivals(i, more, count)
+    else:
+        unlink(i, hints.numbers[i, GROUP] if rules.queue == Queue.CLASS else more.kept[i, PLAN], more)
+
+
+@njit(**JIT)
+def leave_arrivals(i, more, count):
+    """Take a request out of the queue by arrival."""
+    if count[WAIT_HEAD] == i:
+        count[WAIT_HEAD] = more.kept[i, AFTER]
+        return
+    before = count[WAIT_HEAD]
+    while more.kept[before, AFTER] != i:
+        before = more.kept[before, AFTER]
+    more.kept[before, AFTER] = more.kept[i, AFTER]
+    if count[WAIT_TAIL] == i:
+        count[WAIT_TAIL] = before

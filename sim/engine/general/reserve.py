@@ -76,7 +76,7 @@ def believed_output(i, generated, draw, rules, asked, hints, more, count):
         return cap
     guess = hints.numbers[i, GUESS]
     if rules.peak == Peak.AGGRESSIVE:
-        return min(guess if generated < guess else int(1.1 * generated), cap)
+        return min(max(guess, int(1.1 * generated)), cap)
     if more.kept[i, OUTPUT_SLOTS] > 0:
         guess = more.kept[i, OUTPUT_SLOTS]
     return max(guess, generated)
@@ -121,9 +121,6 @@ def future_fits(candidate, rules, inputs, hints, records, members, more, count):
             for j in range(size):
                 total += more.scratch[j, 0] + min(more.scratch[j, 1], float(rules.horizon))
             if total > rules.peak_tokens:
-                return False
-        elif rules.peak == Peak.HISTORY:
-            if future_peak(more.scratch, size) >= rules.peak_tokens:
                 return False
         elif future_peak(more.scratch, size) > rules.peak_tokens:
             return False

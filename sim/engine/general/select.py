@@ -30,6 +30,7 @@ from sim.engine.general.state import (
     NUM_RANKED,
     NUM_REDO,
     NUM_TAKEN,
+    OLDEST_POINT,
     PAUSED,
     PLAN,
     QUANTUM,
@@ -182,7 +183,7 @@ def renew_keys(rules, inputs, hints, refinement, members, records, more, count, 
         elif rules.refresh == Refresh.DECLARED:
             if generated >= rules.declare_tokens:
                 more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
-        elif generated > more.kept[i, REFRESHED] and more.kept[i, IS_SETTLED] == 0:
+        elif i < count[READY_POINT] and more.kept[i, IS_SETTLED] == 0:
             estimate(i, generated, rules, inputs, hints, refinement, more)
 
 
@@ -231,7 +232,11 @@ def enter_level(i, more, count):
 
 @njit(**JIT)
 def boost(rules, more, count, real):
-    """LEVELS: who has not run for long returns to the first queue."""
+    """LEVELS: who has not run for long, or never, returns to the first queue."""
+    for i in range(count[OLDEST_POINT], count[ARRIVED]):
+        is_new = more.kept[i, WHERE] == WAITING and more.kept[i, LEVEL] > 0
+        if is_new and real[CLOCK] - more.kept_s[i, SINCE_S] >= rules.boost_wait_s:
+            touch(i, more, count)
     for k in range(count[NUM_RANKED]):
         i = more.ranked[k]
         is_stale = more.kept[i, WHERE] != RUNNING and real[CLOCK] - more.kept_s[i, SINCE_S] >= rules.boost_wait_s
@@ -252,7 +257,7 @@ def note_starved(rules, hints, heap, more, count):
                 if more.kept[i, QUANTUM] == 0:
                     count[IS_DIRTY] = 1
             more.kept[i, STARVED] = 0
-        elif more.kept[i, QUANTUM] == 0:
+        else:
             more.kept[i, STARVED] += 1
             if more.kept[i, STARVED] >= rules.guard_steps:
                 promote(i, rules, more, count)
@@ -292,26 +297,28 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
     """Take requests in order while budget and seats allow; stop at the first that does not fit."""
     taken = 0
     left = rules.max_num_batched_tokens
-    while taken < count[SEATS] and left > 0:
+    is_cut = rules.prefill >= Prefill.CHUNKED
+    takes_new = rules.host_keep == 0 or count[HOST_FREE] >= rules.host_keep
+    while taken < count[SEATS] and (left > 0 or not is_cut):
         i = more.ranked[taken] if taken < count[NUM_RANKED] else -1
-        new = top_of_heap(heap, more, count)
+        new = top_of_heap(heap, more, count) if takes_new else -1
         is_new = new >= 0 and (i < 0 or comes_before(new, i, more))
         if is_new:
             i = new
         if i < 0:
             break
         tokens = tokens_wanted(i, inputs, members, records, more, count)
-        if rules.prefill >= Prefill.CHUNKED:
+        if is_cut:
             tokens = min(tokens, left)
-        elif tokens > left and taken > 0:
-            break
-        if is_new and rules.host_keep > 0 and count[HOST_FREE] < rules.host_keep and taken > 0:
-            break
+            left -= tokens
+        elif tokens > 1 or is_new:  # where prompts are computed whole, the budget is one of prompt tokens
+            if tokens > left and taken > 0:
+                break
+            left -= tokens
         if is_new:
             more.kept[i, WHERE] = SWAPPED
             insert_at(taken, i, more, count)
         more.kept[i, PLAN] = tokens
-        left -= tokens
         taken += 1
     count[NUM_TAKEN] = taken
 

@@ -149,9 +149,9 @@ def first_state(
     state.counts[HOST_FREE] = rules.host_blocks
     state.counts[SEATS] = rules.max_num_seqs
     state.counts[NEED_LOW] = lists
-    if rules.history:  # at first, outputs are thought to be as long as can be
+    if rules.history:  # at first, outputs are thought to be as long as can be; schedulers.md 4: 100 of 200
         more.history[:] = float(requests.cap.max())
-        state.counts[NUM_HISTORY] = rules.history
+        state.counts[NUM_HISTORY] = (rules.history + 1) // 2
     return state, more
 
 

@@ -29,7 +29,7 @@ class Told(NamedTuple):
 
 def rules_record(rules: GeneralRules) -> Any:
     """The rules as a record of one layout, so that the loop compiles once."""
-    record = np.zeros(1, RULES)
+    record = np.zeros(1, RULES).view(np.recarray)  # whose fields plain Python can name as well
     for name, value in rules._asdict().items():
         record[name] = value
     return record[0]
