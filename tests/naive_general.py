@@ -332,11 +332,11 @@ def _take(scheduler: Scheduler, arrivals: Arrivals) -> int:
 def _time_out(scheduler: Scheduler, arrivals: Arrivals) -> None:
     """Clients whose patience is over go away."""
     for member in scheduler.members:
-        if member in scheduler.waiting or (member in scheduler.holding() and member.status == "unfinished"):
-            if member.arrival + scheduler.case.timeout_s <= scheduler.now:
-                scheduler.drop(member)
-                member.status = "aborted"
-                arrivals.answered(scheduler.now)
+        is_here = member in scheduler.waiting or (member in scheduler.holding() and member.status == "unfinished")
+        if is_here and member.arrival + scheduler.case.timeout_s <= scheduler.now:
+            scheduler.drop(member)
+            member.status = "aborted"
+            arrivals.answered(scheduler.now)
 
 
 def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Observer | None) -> tuple[float, Row]:

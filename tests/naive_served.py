@@ -42,7 +42,7 @@ class Orca(Scheduler):
 
 
 class Paged(Scheduler):
-    """What vLLM V0 and Sarathi share: prompts are reserved, growth takes from the pool, the latest arrival gives way."""
+    """What vLLM V0 and Sarathi share: prompts are reserved, growth takes from the pool, the latest arrival goes."""
 
     def can_run(self, member: Member) -> bool:
         keep = int(self.case.watermark * self.case.capacity)

@@ -1,5 +1,6 @@
 """General engine and naive loops agree on random scenarios: every iteration and every request, system by system."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Status
 from sim.engine.run import Run
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
+from tests import naive_length_aware as aware
 from tests import naive_served
-from tests.general_scenarios import Drawn, drawn
+from tests.general_scenarios import PREDICTORS, Drawn, drawn
 from tests.naive_general import NaiveRun, Scheduler, simulate
 
 MAX_STEPS = 1500
@@ -31,6 +33,13 @@ class Family(NamedTuple):
 
 
 PAGED = {"watermark": WATERMARK, "admission_interval_steps": INTERVAL}
+OPEN = {"admission_interval_steps": INTERVAL}
+CHUNKED = {"max_num_batched_tokens": st.integers(1, 40)}
+HOST = {"host_blocks": st.sampled_from([0, 2, 5, 1000])}
+SHARES = st.sampled_from([0.5, 0.95, 1.0])
+POINTS = [each for each in PREDICTORS if each["kind"] == "point"]
+BUCKETS = [each for each in PREDICTORS if each["kind"] in ("bucket", "oracle")]
+INTERVALS = [each for each in PREDICTORS if each["kind"] in ("interval", "oracle")]
 FAMILIES = [
     *(
         Family(f"orca-{reserve}", "orca", naive_served.Orca, {"reserve": reserve, "admission_interval_steps": INTERVAL})
@@ -47,6 +56,40 @@ FAMILIES = [
     Family("hybrid_only", "hybrid_only", naive_served.Sarathi, PAGED),
     Family("chunk_only", "chunk_only", naive_served.ChunkOnly, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
     Family("vtc", "vtc", naive_served.Vtc, PAGED),
+    Family("quantile", "quantile", aware.Quantile, OPEN, PREDICTORS),
+    Family("quantile-fail", "quantile", aware.Quantile, OPEN | {"preemption_mode": "fail"}, PREDICTORS),
+    Family(
+        "conformal", "conformal", aware.Conformal, OPEN | {"conformal_window": st.sampled_from([1, 3, 200])}, POINTS
+    ),
+    Family("s3", "s3", aware.S3, OPEN | HOST, BUCKETS),
+    Family("s3-recompute", "s3", aware.S3, OPEN | {"preemption_mode": "recompute"}, BUCKETS),
+    Family("s3-fail", "s3", aware.S3, OPEN | {"preemption_mode": "fail"}, BUCKETS),
+    Family(
+        "past_future",
+        "past_future",
+        aware.PastFuture,
+        OPEN | {"history": st.sampled_from([1, 2, 5, 200]), "peak_share": SHARES},
+    ),
+    Family("aggressive", "aggressive", aware.Aggressive, OPEN | {"peak_share": SHARES}),
+    Family("conservative", "conservative", aware.Conservative, OPEN | {"peak_share": SHARES}),
+    Family("mc_sf", "mc_sf", aware.McSf, OPEN, PREDICTORS),
+    Family("a_max", "a_max", aware.AMax, OPEN, INTERVALS),
+    Family(
+        "a_min", "a_min", aware.AMin, OPEN | {"preemption_mode": st.sampled_from(["restart", "recompute"])}, INTERVALS
+    ),
+    Family(
+        "horizon", "orca", aware.Horizon, OPEN | {"reserve": "horizon", "horizon": st.sampled_from([1, 4, 30])}, POINTS
+    ),
+    Family(
+        "ssjf",
+        "ssjf",
+        aware.Ssjf,
+        OPEN
+        | CHUNKED
+        | {"guard_wait_s": st.sampled_from([0.0, 5.0, 100.0]), "guard_factor": st.sampled_from([0.0, 3.0, 10.0])},
+        PREDICTORS,
+    ),
+    Family("tie", "tie", aware.Tie, OPEN | CHUNKED, [{"kind": "distribution", "spread": 0.8}]),
     Family("routed", "routed", naive_served.Routed, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
 ]
 EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
@@ -88,7 +131,7 @@ def assert_agreement(naive: NaiveRun, run: Run) -> None:
     outcome = run.outcome
     for i, member in enumerate(naive.members):
         times = member.times
-        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(times)]
         expected = {
             "arrival_s": member.arrival,
             "status": Status[member.status.upper()],

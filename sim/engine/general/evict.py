@@ -5,7 +5,7 @@ from numba import njit
 from sim.engine.general.choices import Eviction, Peak, Reservation, Victim
 from sim.engine.general.decoding import drop_from, interrupt
 from sim.engine.general.queue import change_key, join_queue
-from sim.engine.general.reserve import believed_output, held_tokens
+from sim.engine.general.reserve import believed_output, held_tokens, output_to_reserve
 from sim.engine.general.state import (
     HOST_FREE,
     HOST_TOKENS,
@@ -24,7 +24,7 @@ from sim.engine.general.state import (
     SWAPPED,
     WHERE,
 )
-from sim.engine.general.told import GUESS, RESERVE_OUT
+from sim.engine.general.told import GUESS
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.members import leave
@@ -105,8 +105,9 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     count[IS_DIRTY] = 1
     records.out_n[i, PREEMPTED] += 1
     give_up_slot(s, is_running, live, members.slots, more.kept, count)
-    if rules.doubles and (rules.eviction != Eviction.FAIL or before >= live_reserved * rules.block_size):
-        double_reservation(i, inputs.asked, hints, more.kept)
+    is_outgrown = 0 < live_reserved * rules.block_size <= before
+    if is_outgrown and rules.reservation == Reservation.OUTPUT and (rules.doubles or rules.eviction == Eviction.FAIL):
+        double_reservation(i, rules, inputs.asked, hints, more, count)
     blocks = blocks_for(before, rules.block_size)
     if rules.eviction == Eviction.SWAP and before > 0 and count[HOST_FREE] >= blocks:
         count[HOST_FREE] -= blocks
@@ -159,10 +160,10 @@ def give_up_slot(s, is_running, live, slots, kept, count):
 
 
 @njit(**JIT)
-def double_reservation(i, asked, hints, kept):
+def double_reservation(i, rules, asked, hints, more, count):
     """The next admission reserves twice the output, up to the cap."""
-    former = kept[i, OUTPUT_SLOTS] if kept[i, OUTPUT_SLOTS] > 0 else hints.numbers[i, RESERVE_OUT]
-    kept[i, OUTPUT_SLOTS] = min(2 * former, asked[i, CAP])
+    former = output_to_reserve(i, rules, asked, hints, more, count)
+    more.kept[i, OUTPUT_SLOTS] = min(2 * former, asked[i, CAP])
 
 
 @njit(**JIT)
