@@ -138,6 +138,7 @@ class Scheduler:
         self.now = 0.0
         self.step = 0  # iterations so far
         self.out_of_memory = 0
+        self.seats = case.seats
         self.start_iteration()
 
     # what a family may say
@@ -162,6 +163,7 @@ class Scheduler:
 
     def end(self, member: Member) -> None:
         """The request has its last token."""
+        self.seats = self.case.seats
         self.running.remove(member)
         member.computed = member.reserved = 0
 
@@ -255,8 +257,9 @@ class Scheduler:
         self.running.remove(member)
 
     def give_up_all(self) -> None:
-        """Out of memory: the whole batch dies."""
+        """Out of memory: the whole batch dies. Half as many start again, or it would die the same way for ever."""
         self.out_of_memory += 1
+        self.seats = max(len(self.running) // 2, 1)
         for member in list(self.running):
             self.preempt(member)
 

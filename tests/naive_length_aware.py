@@ -1,4 +1,4 @@
-"""Schedulers that reserve, admit or order by what they believe of the answer's length. Source: schedulers.md, 3.8 and 4.
+"""Schedulers that reserve, admit or order by what they believe of the answer's length. Source: schedulers.md, 3.8, 4.
 
 Tokens of a reservation follow the page's convention, KV after k tokens is P + k with a prompt one token longer: a
 reservation for u output tokens holds P + u - 1.
@@ -45,17 +45,11 @@ class LengthAware(Scheduler):
 
 
 class Quantile(LengthAware):
-    """`quantile`: as Orca, with the believed quantile reserved. Who outgrows it takes from the pool.
-
-    Where the page is silent: after the batch died (`fail`) those that had outgrown their reservation reserve twice the
-    output, or the same batch would die for ever.
-    """
+    """`quantile`: as Orca, with the believed quantile reserved. Who outgrows it takes from the pool."""
 
     def reserved_output(self, member: Member) -> int:
         if not self.is_ready(member):
             return member.cap
-        if member.output_slots:
-            return member.output_slots
         predictions, i = self.case.predictions, member.id
         z = _normal_quantile(self.case.quantile)
         tokens = math.floor(math.exp(min(predictions.log_mean[i] + z * predictions.log_sd[i], 25.0)) + 0.5)
@@ -65,15 +59,10 @@ class Quantile(LengthAware):
         tokens = max(member.prompt + self.reserved_output(member) - 1, member.known)
         return min(self.blocks(tokens), self.case.capacity)
 
-    def preempt(self, member: Member, how: str | None = None) -> None:
-        if self.case.knobs.choices.eviction == "fail" and self.blocks(member.computed + 1) > member.reserved:
-            member.output_slots = min(2 * self.reserved_output(member), member.cap)
-        super().preempt(member, how)
-
     def schedule(self) -> None:
         is_open = self.is_open()
         self.decode()
-        while self.waiting and is_open and not self.preempted and len(self.running) < self.case.seats:
+        while self.waiting and is_open and not self.preempted and len(self.running) < self.seats:
             head = by_arrival(self.waiting)[0]
             if self.need(head) > self.free():
                 break
@@ -90,8 +79,6 @@ class Conformal(Quantile):
     def reserved_output(self, member: Member) -> int:
         if not self.is_ready(member):
             return member.cap
-        if member.output_slots:
-            return member.output_slots
         point = int(self.case.predictions.point[member.id])
         ratios = sorted(self.learned[-self.case.knobs.conformal_window :])
         if not ratios:
@@ -107,8 +94,7 @@ class S3(LengthAware):
     """3.8: decreasing first fit over class reservations; who outgrows its own is evicted and reserves twice as much.
 
     Where the page is silent: reservations are whole blocks, and are doubled up to the cap; an iteration that evicted
-    admits nobody. Without the supervisor (`fail`) who outgrows takes from the pool until the batch dies; then those
-    that had outgrown start again with twice the output.
+    admits nobody. Without the supervisor (`fail`) who outgrows takes from the pool until the batch dies.
     """
 
     def reserved_output(self, member: Member) -> int:
@@ -124,7 +110,7 @@ class S3(LengthAware):
         return not member.in_prompt and self.blocks(member.computed + 1) > member.reserved
 
     def preempt(self, member: Member, how: str | None = None) -> None:
-        if self.has_outgrown(member):
+        if self.case.knobs.choices.eviction != "fail":
             member.output_slots = min(2 * self.reserved_output(member), member.cap)
         super().preempt(member, how)
 
@@ -134,7 +120,7 @@ class S3(LengthAware):
             for member in [each for each in self.running if self.has_outgrown(each)]:
                 self.preempt(member)
         self.decode()
-        while is_open and not self.preempted and len(self.running) < self.case.seats:
+        while is_open and not self.preempted and len(self.running) < self.seats:
             fitting = [member for member in by_arrival(self.waiting) if self.need(member) <= self.free()]
             if not fitting:
                 break
@@ -204,7 +190,7 @@ class PrefillFirst(FuturePeak):
 
     def schedule(self) -> None:
         tokens, is_open = 0, self.is_open()
-        while self.waiting and is_open and len(self.running) < self.case.seats:
+        while self.waiting and is_open and len(self.running) < self.seats:
             head = self.order()[0]
             if (tokens + head.left > self.case.budget and self.running) or not self.fits(head):
                 break
@@ -270,7 +256,7 @@ class McSf(FuturePeak):
     def schedule(self) -> None:
         is_open = self.is_open()
         self.decode()
-        while self.waiting and is_open and not self.preempted and len(self.running) < self.case.seats:
+        while self.waiting and is_open and not self.preempted and len(self.running) < self.seats:
             head = self.order()[0]
             if not self.fits(head):
                 break
@@ -353,7 +339,7 @@ class Ordered(LengthAware):
             self.preempt(self.victim())
         for member, tokens in plan:
             self.serve(member, tokens)
-        while self.waiting and is_open and not self.preempted and left > 0 and len(self.running) < self.case.seats:
+        while self.waiting and is_open and not self.preempted and left > 0 and len(self.running) < self.seats:
             head = self.next()
             if self.blocks(head.known) + self.watermark() > self.free():
                 break

@@ -33,7 +33,7 @@ class Orca(Scheduler):
         for member in list(self.running):
             self.serve(member, 1)
         for member in by_arrival(self.waiting) if is_open else []:
-            if len(self.running) == self.case.seats:
+            if len(self.running) == self.seats:
                 break
             if self.need(member) > self.free():
                 break
@@ -104,7 +104,7 @@ class VllmV0(Paged):
                 break
             if tokens + head.known > self.case.budget and self.running:
                 break
-            if len(self.running) + 1 > self.case.seats:
+            if len(self.running) + 1 > self.seats:
                 break
             self.admit(head, self.blocks(head.known))
             tokens += head.left
@@ -114,7 +114,7 @@ class VllmV0(Paged):
         for member in self.swapped():
             if self.free() - self.blocks(member.host + 1) < self.watermark():
                 break
-            if len(self.running) + 1 > self.case.seats:
+            if len(self.running) + 1 > self.seats:
                 break
             self.admit(member, self.blocks(member.host + 1))
             self.serve(member, 1)
@@ -136,7 +136,7 @@ class Sarathi(Paged):
                 left -= tokens
         while self.waiting and is_open and not self.preempted:
             head = by_arrival(self.waiting)[0]
-            if self.free() - self.blocks(head.known) < self.watermark() or len(self.running) >= self.case.seats:
+            if self.free() - self.blocks(head.known) < self.watermark() or len(self.running) >= self.seats:
                 break
             tokens = min(head.left, left)
             if tokens <= 0:
@@ -236,7 +236,7 @@ class Routed(Vtc):
                 left -= tokens
         while self.waiting and is_open and not self.preempted:
             head = self.queue()[0]
-            if self.free() - self.blocks(head.known) < self.watermark() or len(self.running) >= self.case.seats:
+            if self.free() - self.blocks(head.known) < self.watermark() or len(self.running) >= self.seats:
                 break
             tokens = min(head.left, left)
             if tokens <= 0:

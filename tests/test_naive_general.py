@@ -46,6 +46,7 @@ FAMILIES = [
         for reserve in ("cap", "max_model_len", "pow2", "truth")
     ),
     Family("vllm_v0", "vllm_v0", naive_served.VllmV0, PAGED),
+    Family("vllm_v0-fail", "vllm_v0", naive_served.VllmV0, PAGED | {"preemption_mode": "fail"}),
     Family(
         "vllm_v0-swap",
         "vllm_v0",

@@ -94,7 +94,6 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     live = members.live
     i = live[s, REQUEST]
     before = held_tokens(s, live, count)
-    live_reserved = live[s, RESERVED]
     is_running = live[s, IS_RUNNING] == 1
     stop_serving(s, inputs, members, records, gap_stack, count, real)
     release(before, live[s, STRAGGLER], live[s, RESERVED], rules.block_size, count)
@@ -105,8 +104,7 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     count[IS_DIRTY] = 1
     records.out_n[i, PREEMPTED] += 1
     give_up_slot(s, is_running, live, members.slots, more.kept, count)
-    is_outgrown = 0 < live_reserved * rules.block_size <= before
-    if is_outgrown and rules.reservation == Reservation.OUTPUT and (rules.doubles or rules.eviction == Eviction.FAIL):
+    if rules.doubles and rules.eviction != Eviction.FAIL:
         double_reservation(i, rules, inputs.asked, hints, more, count)
     blocks = blocks_for(before, rules.block_size)
     if rules.eviction == Eviction.SWAP and before > 0 and count[HOST_FREE] >= blocks:
