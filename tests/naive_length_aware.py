@@ -6,9 +6,9 @@ reservation for u output tokens holds P + u - 1.
 
 import math
 
-from sim.engine.refine import random_53
 from sim.systems.hints import tail_means
 from tests.naive_general import Case, Member, Scheduler
+from tests.naive_refined import random_53
 from tests.naive_served import by_arrival
 
 

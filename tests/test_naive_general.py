@@ -13,6 +13,7 @@ from sim.engine.run import Run
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from tests import naive_length_aware as aware
+from tests import naive_ranked as ranked
 from tests import naive_served
 from tests.general_scenarios import PREDICTORS, Drawn, drawn
 from tests.naive_general import NaiveRun, Scheduler, simulate
@@ -30,6 +31,7 @@ class Family(NamedTuple):
     naive: type[Scheduler]
     knobs: dict[str, Any] = {}
     predictors: list[dict[str, Any]] = []
+    rules: dict[str, Any] = {}  # what no knob moves, changed for the engine
 
 
 PAGED = {"watermark": WATERMARK, "admission_interval_steps": INTERVAL}
@@ -40,6 +42,12 @@ SHARES = st.sampled_from([0.5, 0.95, 1.0])
 POINTS = [each for each in PREDICTORS if each["kind"] == "point"]
 BUCKETS = [each for each in PREDICTORS if each["kind"] in ("bucket", "oracle")]
 INTERVALS = [each for each in PREDICTORS if each["kind"] in ("interval", "oracle")]
+GUARD = {"starvation_threshold": st.sampled_from([0, 1, 3, 8]), "starvation_quantum": st.sampled_from([1, 2, 10])}
+RANKED = CHUNKED | HOST | GUARD
+QUANTA = {"quantum_ms": st.sampled_from([500.0, 3000.0]), "quantum_growth": st.sampled_from([1.0, 2.0, 10.0])}
+FASTSERVE = HOST | QUANTA | {"max_num_batched_tokens": st.integers(4, 60)}
+REFINED = CHUNKED | {"keep_share": st.sampled_from([0.0, 0.5, 0.8, 1.0])}
+LOOKS = [{"kind": "refined", "num_classes": 5, "class_width": 4, "refresh_tokens": every} for every in (1, 3)]
 FAMILIES = [
     *(
         Family(f"orca-{reserve}", "orca", naive_served.Orca, {"reserve": reserve, "admission_interval_steps": INTERVAL})
@@ -91,6 +99,24 @@ FAMILIES = [
         PREDICTORS,
     ),
     Family("tie", "tie", aware.Tie, OPEN | CHUNKED, [{"kind": "distribution", "spread": 0.8}]),
+    Family("rank", "rank", ranked.Rank, RANKED, [{"kind": "rank", "tau": 0.5}, *PREDICTORS]),
+    Family("rank-recompute", "rank", ranked.Rank, RANKED | {"preemption_mode": "recompute"}, PREDICTORS),
+    Family("class10", "class10", ranked.Rank, RANKED, BUCKETS),
+    Family("sjf", "sjf", ranked.Sjf, RANKED),
+    Family("srtf", "srtf", ranked.Srtf, RANKED),
+    Family("self_declared", "self_declared", ranked.SelfDeclared, RANKED, POINTS),
+    Family("mlfq", "mlfq", ranked.Levels, RANKED | QUANTA),
+    Family("fastserve", "fastserve", ranked.FastServe, FASTSERVE),
+    Family(
+        "fastserve-boost",
+        "fastserve",
+        ranked.OftenBoosted,
+        FASTSERVE | {"starvation_s": st.sampled_from([1.0, 4.0])},
+        rules={"boost_steps": 3},
+    ),
+    Family("trail", "trail", ranked.Refined, REFINED, LOOKS),
+    Family("trail-swap", "trail", ranked.Refined, REFINED | HOST | {"preemption_mode": "swap"}, LOOKS),
+    Family("elis", "elis", ranked.Refined, CHUNKED, LOOKS),
     Family("routed", "routed", naive_served.Routed, PAGED | {"max_num_batched_tokens": st.integers(1, 40)}),
 ]
 EVERY_FAMILY = pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
@@ -101,6 +127,8 @@ def both(example: Drawn, family: Family) -> tuple[NaiveRun, Run]:
     naive = simulate(example.case, family.naive, max_steps=MAX_STEPS)
     assert naive.scheduler.step < MAX_STEPS
     plan = plan_of(example.scenario, example.resolved, example.requests, example.info, example.step_time)
+    if family.rules:
+        plan = plan._replace(rules=plan.rules._replace(**family.rules))  # type: ignore[arg-type]
     run = run_plan(plan, example.requests, example.step_time, record_steps=True)
     return naive, run
 
@@ -126,7 +154,8 @@ def assert_agreement(naive: NaiveRun, run: Run) -> None:
             part("finished"),
             int(table.free_end[k]),
         )
-        assert own == (*row[:2], sorted(row.scheduled), sorted(row.preempted), *row[4:]), f"iteration {k}"
+        expected_row = (*row[:2], sorted(row.scheduled), sorted(row.preempted), *row[4:])
+        assert own == expected_row, f"iteration {k}: {own} instead of {expected_row}"
     assert len(table.start_s) == len(naive.rows)
     assert run.duration_s == naive.duration
     outcome = run.outcome

@@ -78,7 +78,7 @@ def join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, co
         count[IS_DIRTY] = 1
         more.kept[i, SLOT] = -1
         more.kept[i, ARRIVED_AT] = count[STEP]
-        more.kept_s[i, SINCE_S] = real[CLOCK]
+        more.kept_s[i, SINCE_S] = records.out_s[i, ARRIVAL_S]
         more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
         join_queue(i, False, rules, inputs, hints, records, heap, more, count)
         if rules.queue == Queue.CLASS:

@@ -13,7 +13,7 @@ from sim.engine.general.choices import Prefill, Refresh, Reservation
 from sim.engine.general.decoding import catch_up, grow_decoding
 from sim.engine.general.evict import evict, stop_serving
 from sim.engine.general.grow import fill_chunk
-from sim.engine.general.queue import top_of_heap
+from sim.engine.general.queue import change_key, push, top_of_heap
 from sim.engine.general.reserve import held_tokens, known_tokens, reserved_blocks
 from sim.engine.general.state import (
     ARRIVED_AT,
@@ -62,6 +62,7 @@ from sim.engine.state import (
     COMPUTED,
     DECODING,
     EMITTED,
+    FIRST_SCHEDULED_S,
     FREE,
     FRESH,
     HEAD_KNOWN,
@@ -107,8 +108,7 @@ def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, 
     if rules.refresh != Refresh.NEVER:
         renew_keys(rules, inputs, hints, refinement, members, records, more, count, real)
         sort_ranked(more, count)
-    walk(rules, inputs, hints, members, records, heap, more, count)
-    count[IS_DIRTY] = 0
+    count[IS_DIRTY] = walk(rules, inputs, hints, members, records, heap, more, count)
     make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real)
 
@@ -183,7 +183,7 @@ def renew_keys(rules, inputs, hints, refinement, members, records, more, count, 
         elif rules.refresh == Refresh.DECLARED:
             if generated >= rules.declare_tokens:
                 more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
-        elif i < count[READY_POINT] and more.kept[i, IS_SETTLED] == 0:
+        elif i < count[READY_POINT] and more.kept[i, IS_SETTLED] == 0 and records.out_s[i, FIRST_SCHEDULED_S] >= 0.0:
             estimate(i, generated, rules, inputs, hints, refinement, more)
 
 
@@ -226,7 +226,7 @@ def use_quantum(i, rules, more, count, real):
 def enter_level(i, more, count):
     """The request joins the end of its queue with a full quantum."""
     more.kept_s[i, USED_S] = 0.0
-    more.kept_s[i, KEY] = more.kept[i, LEVEL] * TURNS + count[NEXT_TURN]
+    change_key(i, more.kept[i, LEVEL] * TURNS + count[NEXT_TURN], more)
     count[NEXT_TURN] += 1
 
 
@@ -293,9 +293,26 @@ def touch(i, more, count):
 
 
 @njit(**JIT)
+def untouch(at, heap, more, count):
+    """Entry `at` of the ranked list, which never ran, goes back to the heap."""
+    i = more.ranked[at]
+    for k in range(at, count[NUM_RANKED] - 1):
+        more.ranked[k] = more.ranked[k + 1]
+    count[NUM_RANKED] -= 1
+    more.kept[i, WHERE] = WAITING
+    push(i, heap, more, count)
+    count[STARVED_POINT] = min(count[STARVED_POINT], i)
+    count[OLDEST_POINT] = min(count[OLDEST_POINT], i)
+
+
+@njit(**JIT)
 def walk(rules, inputs, hints, members, records, heap, more, count):
-    """Take requests in order while budget and seats allow; stop at the first that does not fit."""
+    """Take requests in order while budget and seats allow; stop at the first that does not fit.
+
+    1 if the budget ended it: prompts that are complete will leave more of it.
+    """
     taken = 0
+    is_short = 0
     left = rules.max_num_batched_tokens
     is_cut = rules.prefill >= Prefill.CHUNKED
     takes_new = rules.host_keep == 0 or count[HOST_FREE] >= rules.host_keep
@@ -313,6 +330,7 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
             left -= tokens
         elif tokens > 1 or is_new:  # where prompts are computed whole, the budget is one of prompt tokens
             if tokens > left and taken > 0:
+                is_short = 1
                 break
             left -= tokens
         if is_new:
@@ -321,6 +339,7 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
         more.kept[i, PLAN] = tokens
         taken += 1
     count[NUM_TAKEN] = taken
+    return is_short or (is_cut and left == 0)
 
 
 @njit(**JIT)
@@ -364,6 +383,8 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
             needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
             count[NUM_TAKEN] -= 1
             count[IS_DIRTY] = 1
+            if records.out_s[i, FIRST_SCHEDULED_S] < 0.0 and more.kept[i, QUANTUM] == 0:
+                untouch(k, heap, more, count)
             if needed <= count[FREE]:
                 break
         if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
