@@ -226,8 +226,8 @@ def use_quantum(i, rules, more, count, real):
 def enter_level(i, more, count):
     """The request joins the end of its queue with a full quantum."""
     more.kept_s[i, USED_S] = 0.0
-    change_key(i, more.kept[i, LEVEL] * TURNS + count[NEXT_TURN], more)
     count[NEXT_TURN] += 1
+    change_key(i, more.kept[i, LEVEL] * TURNS + count[NEXT_TURN], more)
 
 
 @njit(**JIT)
