@@ -161,6 +161,10 @@ class Scheduler:
     def note_token(self, member: Member) -> None:
         """A token came out."""
 
+    def is_cut(self, member: Member) -> bool:
+        """Whether its batch has just cut the request."""
+        return False
+
     def end(self, member: Member) -> None:
         """The request has its last token."""
         self.seats = self.case.seats
@@ -169,6 +173,10 @@ class Scheduler:
 
     def end_iteration(self) -> None:
         """All outputs are applied."""
+
+    def padding(self) -> list[Chunk]:
+        """Finished members of a held batch, computed all the same."""
+        return []
 
     # primitives
 
@@ -334,7 +342,8 @@ def _take(scheduler: Scheduler, arrivals: Arrivals) -> int:
 
 def _time_out(scheduler: Scheduler, arrivals: Arrivals) -> None:
     """Clients whose patience is over go away."""
-    for member in scheduler.members:
+    done = {chunk.member for chunk in scheduler.padding()}  # which go when their batch ends
+    for member in [each for each in scheduler.members if each not in done]:
         is_here = member in scheduler.waiting or (member in scheduler.holding() and member.status == "unfinished")
         if is_here and member.arrival + scheduler.case.timeout_s <= scheduler.now:
             scheduler.drop(member)
@@ -348,7 +357,8 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
     chunks = scheduler.chunks
     swap_s, predictor_s = scheduler.moved * case.swap_block_s, newcomers * case.predict_step_s
     extra = swap_s + predictor_s
-    end = start + (duration_of(chunks, case.step_time) + extra if chunks else extra)
+    held = scheduler.padding() if chunks else []
+    end = start + (duration_of(chunks, held, case.step_time) + extra if chunks else extra)
     _observe(Moment(start, end, chunks, scheduler.preempted, swap_s, predictor_s), scheduler, observe)
     counts = (len(scheduler.running), len(scheduler.waiting), scheduler.free())
     scheduler.step += 1
@@ -365,7 +375,9 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
     scheduler.now = end
     for chunk in sorted(chunks, key=lambda chunk: chunk.member.id):
         member = chunk.member
-        if member.generated == member.output and member.delivered == member.output and member.status == "unfinished":
+        if scheduler.is_cut(member):
+            finished.append(member.id)
+        elif member.generated == member.output and member.status == "unfinished":
             member.status = "finished"
             finished.append(member.id)
             scheduler.end(member)
@@ -375,25 +387,26 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
     return end, Row(start, end, scheduled, list(scheduler.preempted), *counts, finished, scheduler.free())
 
 
-def duration_of(chunks: list[Chunk], step_time: StepTime) -> float:
+def duration_of(chunks: list[Chunk], held: list[Chunk], step_time: StepTime) -> float:
     """`linear_s[tokens] + kv_s * KV read + attention_s * prefill work`.
 
-    A decode reads all of its KV, its own token included; a prefill chunk of q tokens after c reads c and works
+    A decode reads all of its KV, its own token included, a held member that is done what it has; a prefill chunk of q tokens after c reads c and works
     q * c + q * q / 2.
     """
-    kv_read, work = 0, 0.0
+    kv_read, work = sum(chunk.before for chunk in held), 0.0
     for chunk in chunks:
         if chunk.is_decode:
             kv_read += chunk.before + 1
         else:
             kv_read += chunk.before
             work += chunk.tokens * chunk.before + chunk.tokens * chunk.tokens / 2
-    linear = linear_time(sum(chunk.tokens for chunk in chunks), step_time)
+    linear = linear_time(sum(chunk.tokens for chunk in chunks) + len(held), step_time)
     return linear + step_time.kv_s * kv_read + step_time.attention_s * work
 
 
 def _observe(moment: Moment, scheduler: Scheduler, observe: Observer | None) -> None:
-    for member in scheduler.holding():
+    held = {chunk.member for chunk in scheduler.padding()}
+    for member in [each for each in scheduler.holding() if each not in held]:
         member.memory_token_s += member.computed * (moment.end - moment.start)
     if observe is not None:
         observe(moment, scheduler)

@@ -12,6 +12,7 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Status
 from sim.engine.run import Run
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
+from tests import naive_batches as batches
 from tests import naive_length_aware as aware
 from tests import naive_ranked as ranked
 from tests import naive_served
@@ -42,6 +43,11 @@ SHARES = st.sampled_from([0.5, 0.95, 1.0])
 POINTS = [each for each in PREDICTORS if each["kind"] == "point"]
 BUCKETS = [each for each in PREDICTORS if each["kind"] in ("bucket", "oracle")]
 INTERVALS = [each for each in PREDICTORS if each["kind"] in ("interval", "oracle")]
+PLANNED = {
+    "group_size": st.sampled_from([1, 3, 5, 256]),
+    "batch_by_length": st.booleans(),
+    "recollect": st.booleans(),
+}
 GUARD = {"starvation_threshold": st.sampled_from([0, 1, 3, 8]), "starvation_quantum": st.sampled_from([1, 2, 10])}
 RANKED = CHUNKED | HOST | GUARD
 QUANTA = {"quantum_ms": st.sampled_from([500.0, 3000.0]), "quantum_growth": st.sampled_from([1.0, 2.0, 10.0])}
@@ -99,6 +105,8 @@ FAMILIES = [
         PREDICTORS,
     ),
     Family("tie", "tie", aware.Tie, OPEN | CHUNKED, [{"kind": "distribution", "spread": 0.8}]),
+    Family("seq_sched", "seq_sched", batches.SeqSched, PLANNED, [*POINTS, {"kind": "oracle"}]),
+    Family("s3_three", "s3_three", batches.S3Three, HOST, BUCKETS),
     Family("rank", "rank", ranked.Rank, RANKED, [{"kind": "rank", "tau": 0.5}, *PREDICTORS]),
     Family("rank-recompute", "rank", ranked.Rank, RANKED | {"preemption_mode": "recompute"}, PREDICTORS),
     Family("class10", "class10", ranked.Rank, RANKED, BUCKETS),

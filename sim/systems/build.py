@@ -237,7 +237,7 @@ def own_rules(given: Given) -> dict[str, Any]:
         growth = rules.get("quantum_growth", 2.0) if knobs.quantum_growth is None else knobs.quantum_growth
         rules |= {"quantum_s": quantum_s, "quantum_growth": growth}
         if rules.get("boost_steps"):
-            host = general_host_blocks(given)
+            host = general_host_blocks(given) if choices.eviction == "swap" else 0
             rules |= {"boost_wait_s": knobs.starvation_s, "host_keep": host // 10}
             rules |= {"spare_blocks": min(given.resolved.max_num_seqs, given.resolved.usable_blocks // 10)}
     if choices.order == "refined":
@@ -248,6 +248,7 @@ def own_rules(given: Given) -> dict[str, Any]:
         rules |= {"guard_wait_s": knobs.guard_wait_s, "guard_factor": knobs.guard_factor}
     if choices.order == "planned":
         rules |= {"gather": knobs.group_size, "is_grouped": 1, "rerun_size": given.resolved.max_num_seqs}
+        rules |= {"predict_delay_s": 0.0}  # nothing is planned before it is predicted
     return rules
 
 

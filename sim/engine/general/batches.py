@@ -24,6 +24,7 @@ from sim.engine.state import (
     ISSUED,
     NUM_RUNNING,
     NUM_WAITING,
+    PAUSED_SINCE_S,
 )
 
 RERUN = 1  # value of QUANTUM for a request that runs again, beyond its planned cut
@@ -78,6 +79,7 @@ def run_failed_again(rules, inputs, hints, members, records, heap, more, count, 
     for k in range(count[NUM_FAILED]):
         i = members.slots[k, FAILED]
         records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
+        records.out_s[i, PAUSED_SINCE_S] = real[CLOCK]
         if rules.timeout_s > 0.0 and records.out_s[i, ARRIVAL_S] + rules.timeout_s <= real[CLOCK]:
             count[TIMEOUT_POINT] = min(count[TIMEOUT_POINT], i)  # its client has given up meanwhile
         more.kept[i, QUANTUM] = RERUN
