@@ -1,4 +1,6 @@
-"""Request-level batches planned by length: sequence scheduling and S3 with three classes. Source: schedulers.md, 3.7, 3.8.
+"""Request-level batches planned by length: sequence scheduling, and S3 with three classes.
+
+Source: schedulers.md, 3.7 and 3.8.
 
 Where the page is silent: a group starts when all of it has arrived, or when nobody is known to come; a batch that the
 memory cannot hold runs in parts; tokens are handed over as they are produced; re-runs come max_num_seqs at a time.

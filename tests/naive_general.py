@@ -390,8 +390,8 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
 def duration_of(chunks: list[Chunk], held: list[Chunk], step_time: StepTime) -> float:
     """`linear_s[tokens] + kv_s * KV read + attention_s * prefill work`.
 
-    A decode reads all of its KV, its own token included, a held member that is done what it has; a prefill chunk of q tokens after c reads c and works
-    q * c + q * q / 2.
+    A decode reads all of its KV, its own token included, a held member that is done what it has; a prefill chunk of q
+    tokens after c reads c and works q * c + q * q / 2.
     """
     kv_read, work = sum(chunk.before for chunk in held), 0.0
     for chunk in chunks:
