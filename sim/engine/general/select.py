@@ -383,7 +383,8 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
             needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
             count[NUM_TAKEN] -= 1
             count[IS_DIRTY] = 1
-            if records.out_s[i, FIRST_SCHEDULED_S] < 0.0 and more.kept[i, QUANTUM] == 0:
+            has_run = records.out_s[i, FIRST_SCHEDULED_S] >= 0.0  # else not a number
+            if not has_run and more.kept[i, QUANTUM] == 0:
                 untouch(k, heap, more, count)
             if needed <= count[FREE]:
                 break
