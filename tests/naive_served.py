@@ -81,7 +81,11 @@ class VllmV0(Paged):
     """
 
     def queue(self) -> list[Member]:
-        return by_arrival(self.waiting)
+        return self.waiting
+
+    def preempt(self, member: Member, how: str | None = None) -> None:
+        super().preempt(member, how)
+        self.waiting.insert(0, self.waiting.pop())  # the front of the queue
 
     def swapped(self) -> list[Member]:
         return by_arrival([member for member in self.waiting if member.host])
