@@ -268,7 +268,7 @@ class Scheduler:
         """Out of memory: the whole batch dies. Half as many start again, or it would die the same way for ever."""
         self.out_of_memory += 1
         self.seats = max(len(self.running) // 2, 1)
-        for member in list(self.running):
+        for member in list(reversed(self.running)):  # the first admitted is first in the queue again
             self.preempt(member)
 
     def drop(self, member: Member) -> None:

@@ -50,7 +50,7 @@ PLANNED = {
 }
 GUARD = {"starvation_threshold": st.sampled_from([0, 1, 3, 8]), "starvation_quantum": st.sampled_from([2, 10])}
 RANKED = CHUNKED | HOST | GUARD
-QUANTA = {"quantum_ms": st.sampled_from([500.0, 3000.0]), "quantum_growth": st.sampled_from([1.0, 2.0, 10.0])}
+QUANTA = {"quantum_ms": st.sampled_from([500.0, 3000.0]), "quantum_growth": st.sampled_from([2.0, 10.0])}
 FASTSERVE = HOST | QUANTA | {"max_num_batched_tokens": st.integers(4, 60)}
 REFINED = CHUNKED | {"keep_share": st.sampled_from([0.0, 0.5, 0.8, 1.0])}
 LOOKS = [{"kind": "refined", "num_classes": 5, "class_width": 4, "refresh_tokens": every} for every in (1, 3)]
