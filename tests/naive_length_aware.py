@@ -386,6 +386,12 @@ class Tie(Ordered):
             self.rate(member, len(self.waiting))
         super().join(member)
 
+    def schedule(self) -> None:
+        for member in by_arrival(self.waiting + self.running):
+            if self.is_ready(member) and member.id not in self.score:
+                self.rate(member, len([each for each in self.waiting if each is not member]))
+        super().schedule()
+
     def rate(self, member: Member, queue: int) -> None:
         beta = min(max(0.1 * queue / max(len(self.running), 1), 0.1), 0.5)
         self.score[member.id] = self.mean[member.id] + beta * self.tail[member.id]

@@ -130,9 +130,10 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
             continue
         if where == WAITING and rules.queue == Queue.NEED:
             unlink(i - 1, more.kept[i - 1, PLAN], more)
+        joins_anew = where == WAITING and (rules.queue == Queue.KEY or rules.queue == Queue.NEED or rules.is_preemptive)
+        count[NUM_WAITING] -= joins_anew  # as on arrival, it does not count itself
         change_key(i - 1, key_on_arrival(i - 1, rules, inputs, hints, more, count), more)
-        if where == WAITING and (rules.queue == Queue.KEY or rules.queue == Queue.NEED or rules.is_preemptive):
-            count[NUM_WAITING] -= 1
+        if joins_anew:
             join_queue(i - 1, True, rules, inputs, hints, records, heap, more, count)
     if rules.is_preemptive and count[IS_DIRTY]:
         sort_ranked(more, count)
