@@ -206,7 +206,7 @@ def advance(
         # members whose prompt is complete, members that end
         if not count[TICKS]:
             count[CALL] -= 1
-        count[WAS_PREFILL] = count[CHUNK_TOKENS] > 0
+        count[WAS_PREFILL] = count[CHUNK_TOKENS] + back > 0
         sampled = end_chunks(rules, inputs, hints, members, records, more, count, real) if has_chunks else 0
         due = 0
         if state.calendar[count[CALL] & (len(state.calendar) - 1), 0] >= 0:
