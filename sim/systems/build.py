@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 GIB = 2**30
-SHARED_CAP_OF_PEAK = 1024  # output that aggressive admission assumes at first; schedulers.md 4
+AGGRESSIVE_OUTPUT = 1024  # tokens that aggressive admission assumes at first. Source: schedulers.md 4
 
 PREFILLS = {
     "mixed": Prefill.MIXED,
@@ -322,7 +322,7 @@ def guesses_of(given: Given) -> Ints:
         "peak_upper": predictions.upper,
         "peak_lower": predictions.lower,
         "peak_cap": requests.cap,
-        "peak_aggressive": np.minimum(requests.cap, SHARED_CAP_OF_PEAK),
+        "peak_aggressive": np.minimum(requests.cap, AGGRESSIVE_OUTPUT),
     }
     return by_reserve.get(reserve, predictions.point)
 
