@@ -83,7 +83,7 @@ class Scheduler(Recombination, LengthKnobs):
         default=True, description="Admit a request only when all of its prompt fits, not just the first chunk."
     )
     async_scheduling: Switch = Field(
-        default=False,
+        default=True,
         description="vLLM schedules the next step while the GPU computes this one, so an end is noticed one step late. "
         "Served vLLM does so by default.",
     )

@@ -158,11 +158,11 @@ def test_a_cache_holds_twenty_documents_and_not_two_hundred() -> None:
     assert summary("rag", scheduler__enable_prefix_caching=False)["flags"]["unstable"]
 
 
-def test_agents_find_their_instructions_and_wait_three_times_as_long_without() -> None:
+def test_agents_find_their_instructions_and_wait_more_than_twice_as_long_without() -> None:
     off = {"scheduler__enable_prefix_caching": False}
     tokens = summary("agents")["tokens"]
     assert tokens["found_in_cache"] / tokens["prompt"] == pytest.approx(2 / 3, rel=0.02)
-    assert metrics("agents", **off)["ttft_p50_s"] == pytest.approx(3 * metrics("agents")["ttft_p50_s"], rel=0.15)
+    assert metrics("agents", **off)["ttft_p50_s"] > 2 * metrics("agents")["ttft_p50_s"]
     assert metrics("agents", **off)["requests_per_s"] == pytest.approx(
         2 / 3 * metrics("agents")["requests_per_s"], rel=0.1
     )

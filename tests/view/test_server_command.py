@@ -17,7 +17,7 @@ def words(scenario: Scenario) -> list[str]:
 def test_only_what_departs_from_the_servers_defaults_is_said() -> None:
     plain = with_values(preset("chat"), {"scheduler.enable_prefix_caching": True, "scheduler.async_scheduling": True})
     assert server_command(plain).text == "vllm serve meta-llama/Meta-Llama-3.1-8B"
-    assert words(preset("chat"))[3:] == ["--no-enable-prefix-caching", "--no-async-scheduling"]
+    assert words(preset("chat"))[3:] == ["--no-enable-prefix-caching"]
 
 
 def test_each_knob_has_its_flag() -> None:
