@@ -17,8 +17,20 @@ settings.load_profile("longtail")
 
 ENGINES: dict[str, Callable[[Any], int]] = {  # what collects their runs, and the blocks that a run has
     "sim.engine.run": lambda rules: rules.usable_blocks,
+    "sim.engine.general.run": lambda rules: rules.usable_blocks,
     "sim.engine.sglang.run": lambda rules: rules.pool_tokens // rules.page_size,
 }
+
+
+BROWSER = Path(__file__).parent / "browser"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file run one after the other, as they share fixtures; all browser tests do, as they share a server."""
+    for item in items:
+        name = "browser" if BROWSER in item.path.parents else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(autouse=True, scope="session")
