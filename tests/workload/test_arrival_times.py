@@ -40,7 +40,7 @@ def test_more_requests_leave_the_first_ones_where_they_are(arrivals):
         (GammaGaps(rate_rps=5, burstiness=0.25), stats.gamma(a=0.25, scale=1 / (5 * 0.25))),
         (GammaGaps(rate_rps=5, burstiness=4), stats.gamma(a=4, scale=1 / (5 * 4))),
     ],
-    ids=str,
+    ids=["poisson", "bursty", "regular"],
 )
 def test_gaps_follow_their_distribution(arrivals, theory):
     gaps = gaps_s(arrivals)
