@@ -12,7 +12,12 @@ STEP_S = 1.0  # T: with it a time in seconds reads as a number of iterations
 BASE = Scenario(
     deployment={"block_size": 1, "num_gpu_blocks_override": 100_001},
     workload={"arrivals": {"kind": "all_at_once"}},
-    scheduler={"max_num_seqs": 32, "max_num_batched_tokens": 100_000, "enable_prefix_caching": False, "async_scheduling": False},
+    scheduler={
+        "max_num_seqs": 32,
+        "max_num_batched_tokens": 100_000,
+        "enable_prefix_caching": False,
+        "async_scheduling": False,
+    },
     cost={"source": "constant", "step_ms": 1000 * STEP_S},
 )
 STATIC = with_values(BASE, {"scheduler.system": "static", "workload.types.0.cap": 2000})

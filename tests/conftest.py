@@ -25,12 +25,18 @@ ENGINES: dict[str, Callable[[Any], int]] = {  # what collects their runs, and th
 BROWSER = Path(__file__).parent / "browser"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests of a file run one after the other, as they share fixtures; all browser tests do, as they share a server."""
-    for item in items:
-        name = "browser" if BROWSER in item.path.parents else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(name))
+    is_browser = BROWSER in item.path.parents
+    item.add_marker(pytest.mark.xdist_group("browser" if is_browser else str(item.path)))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels once; processes and servers of the tests find them in the cache."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        from sim.systems.run import warm_up_all
+
+        warm_up_all()
 
 
 @pytest.fixture(autouse=True, scope="session")
