@@ -219,7 +219,7 @@ def test_histograms_and_cache_of_a_server_become_the_scenario() -> None:
 
 def test_a_file_is_kept_over_a_visit_to_another_page_and_can_be_forgotten() -> None:
     app = your_data((SCRAPE.name, SCRAPE.read_bytes()))
-    app.switch_page("words.py").run()
+    app.switch_page("glossary.py").run()
     app.switch_page("your_data.py").run()
     assert len(app.dataframe) == 1
     press(app, "data_forget")

@@ -128,7 +128,7 @@ TURNS = (
     Turn("longp", "256", TTFT, OUTPUT, {"rate": "30"}),
     Turn("wm", "0.2", "metrics.preemptions", OUTPUT, TIGHT),
     Turn("isl", "false", "metrics.preemptions", OUTPUT, TIGHT | {"budget": "512", "seqs": "256"}),
-    Turn("async", "true", "metrics.e2e_p50_s", OUTPUT),
+    Turn("async", "false", "metrics.e2e_p50_s", OUTPUT),
     Turn("release", "0.18.1", "metrics.preemptions", OUTPUT, TIGHT | {"budget": "512", "seqs": "256"}),
     Turn("policy", "priority", TTFT, OUTPUT, {"preset": "long-prompts", "x": FIRST_IS_URGENT, "rate": "30"}),
     Turn("hold", "false", "metrics.padding_waste_slot_steps", OUTPUT, STATIC),

@@ -100,7 +100,12 @@ def one_slot(seed: int, num_requests: int) -> Scenario:
                 }
             ],
         },
-        scheduler={"max_num_seqs": 1, "max_num_batched_tokens": 8192, "enable_prefix_caching": False},
+        scheduler={
+            "max_num_seqs": 1,
+            "max_num_batched_tokens": 8192,
+            "enable_prefix_caching": False,
+            "async_scheduling": False,
+        },
         cost={"source": "constant", "step_ms": 1000 * TOKEN_S},
         slo={"e2e_ms": 1000 * E2E_LIMIT_S},
         seed=seed,

@@ -20,6 +20,7 @@ CLOCKWORK = with_values(
         "cost.source": "constant",
         "cost.step_ms": 10.0,
         "scheduler.enable_prefix_caching": False,
+        "scheduler.async_scheduling": False,
     },
 )
 

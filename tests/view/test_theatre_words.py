@@ -133,7 +133,8 @@ def test_a_prefix_that_is_there_already_is_said():
         {
             "workload.types": [shared], "workload.num_requests": 2, "deployment.block_size": 2,
             "workload.arrivals": {"kind": "poisson", "rate_rps": 0.01},
-            "scheduler.enable_prefix_caching": True, "cost.source": "constant",
+            "scheduler.enable_prefix_caching": True, "scheduler.async_scheduling": False,
+            "cost.source": "constant",
         },
     )  # fmt: skip
     told = [line.text for line in lines(play(scenario))]
