@@ -11,6 +11,8 @@ from sim.studies.theatre_play import play
 from sim.view.theatre_words import lines, story
 from tests.browser.test_length_tail import violations
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 TIGHT = "/batch_theatre?preset=memory-pressure&at=saturated"
 
 

@@ -13,6 +13,8 @@ from sim.studies.bill import bill
 from sim.studies.capacity import capacity
 from sim.studies.load_curve import without_load
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 SEARCHING = "Searching"
 
 

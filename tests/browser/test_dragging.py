@@ -14,6 +14,8 @@ from sim.view.quantity import OUTPUT_RATE
 from sim.view.run_view import RunView, run_view
 from sim.view.tiles import tiles
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 KNOB, HOME = "outputmean", "256"
 DRAWN = """
 name => {   // of each line of a chart: its points, back from pixels to numbers

@@ -11,6 +11,8 @@ from sim.scenario import with_values
 from sim.simulate import simulate
 from tests.browser.test_explore import press
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 CHARTS = 6
 
 

@@ -14,6 +14,8 @@ from sim.studies.caps import cap_point
 from sim.view.theme import short_percent
 from sim.workload.retries import Retry
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 COMPUTING = "omputing"
 
 

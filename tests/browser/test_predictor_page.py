@@ -14,6 +14,8 @@ from sim.studies.saturated import saturated
 from tests.browser.test_explore import press
 from tests.browser.test_length_tail import verdict, violations
 
+pytestmark = pytest.mark.slow  # waits for studies to end
+
 CHARTS = 4
 
 
