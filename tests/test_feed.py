@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -30,7 +31,8 @@ class Desk:
 
 def ask(address: str, query: str = "") -> tuple[int, Any]:
     scope = {"type": "http", "path_params": {"token": address.rpartition("/")[2]}, "query_string": query.encode()}
-    response = asyncio.run(feed.serve(Request(scope)))
+    with ThreadPoolExecutor(1) as thread:  # the main thread has a loop of its own once a browser test has run
+        response = thread.submit(asyncio.run, feed.serve(Request(scope))).result()
     return response.status_code, json.loads(response.body or "null")
 
 
