@@ -24,7 +24,7 @@ from sim.engine.general.emit import (
 from sim.engine.general.grow import evict_outgrown, grow_running
 from sim.engine.general.head import row_of_free_blocks
 from sim.engine.general.queue import oldest
-from sim.engine.general.record import has_room, record_end, record_iteration, record_outputs
+from sim.engine.general.record import record_iteration, record_outputs
 from sim.engine.general.select import choose
 from sim.engine.general.state import (
     GONE,
@@ -44,6 +44,7 @@ from sim.engine.general.state import (
 )
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.loop import Stop, linear_time, pass_pause
+from sim.engine.record import has_room, record_end
 from sim.engine.state import (
     ARRIVAL_S,
     ARRIVED,

@@ -29,25 +29,12 @@ from sim.engine.state import (
     STEPS_RECORDED,
     T_FINISHED,
     T_FREE,
-    T_FREE_END,
     T_PREEMPTED,
     T_RUNNING,
     T_SCHEDULED,
     T_WAITING,
     VICTIM,
 )
-
-
-@njit(**JIT)
-def has_room(tape, slots, count):
-    """Whether one more iteration of a full batch can be recorded."""
-    members = len(slots)
-    return (
-        count[STEPS_RECORDED] < len(tape.times_s)
-        and count[SCHEDULED_RECORDED] + members <= len(tape.scheduled)
-        and count[PREEMPTED_RECORDED] + members <= len(tape.preempted)
-        and count[FINISHED_RECORDED] + members <= len(tape.finished)
-    )
 
 
 @njit(**JIT)
@@ -91,9 +78,3 @@ def record_outputs(tape, row, due, live, slots, count):
     for k in range(due):
         tape.finished[count[FINISHED_RECORDED]] = live[slots[k, DUE_LIST], REQUEST]
         count[FINISHED_RECORDED] += 1
-
-
-@njit(**JIT)
-def record_end(tape, row, count):
-    """Free blocks after the iteration's outputs were applied."""
-    tape.numbers[row, T_FREE_END] = count[FREE]

@@ -36,7 +36,6 @@ from sim.engine.state import Inputs, State, power_of_two
     NEXT_TURN,  # running number that orders a queue by time of joining
     WAS_PREFILL,  # 1: the last iteration computed prompts
     NUM_FAILED,  # members cut by their batch, to be run again
-    BATCH_SERVED,  # finished members of the present batch
     NUM_HISTORY,
     NUM_RESIDUALS,
     SUM_SWAPPED,
@@ -44,8 +43,8 @@ from sim.engine.state import Inputs, State, power_of_two
     SUM_ABORTED,
     SUM_GUARDED,
     SEATS,  # members allowed at present: fewer after the engine ran out of memory
-) = range(st.NUM_COUNT, st.NUM_COUNT + 31)
-NUM_COUNT = st.NUM_COUNT + 31
+) = range(st.NUM_COUNT, st.NUM_COUNT + 30)
+NUM_COUNT = st.NUM_COUNT + 30
 
 # Further columns of `live`.
 (
