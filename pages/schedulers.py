@@ -42,5 +42,3 @@ with right, card("compare_wins", "Who wins where"):
 if any(row.compared for row in rows.values()):
     with right, card("compare_batches", "Lengths inside a batch"):
         cards.batches(rows, overall_cv(runs.outputs(scenario, trace).output_len))
-if job.is_complete and not is_complete:  # the last run came while the page was being drawn
-    st.rerun()

@@ -30,6 +30,7 @@ class Job(Generic[K, V]):
         self.total = len(tasks)
         self.problem = ""
         self.stop = threading.Event()
+        self.is_end_shown = False  # whether a page has begun to be drawn since nothing more comes
         self._left = len(tasks)
         self._began = threading.Event()
         self._lock = threading.Lock()
@@ -121,6 +122,9 @@ def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
         Tasks after which there is more to say than the chart says; 0 for none.
     """
     num_seen = len(job.found)
+    if job.is_done and not job.is_end_shown:  # it ended while the page was being drawn
+        job.is_end_shown = True
+        st.rerun()
     if job.is_done:
         if not job.is_complete and not job.problem:
             st.caption(f"Stopped after {num_seen} of {job.total} {what}; move a knob to start anew.")
@@ -132,6 +136,7 @@ def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
             st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
             st.button("Stop", key=key, on_click=job.stop.set)
         if job.is_done or num_seen < milestone <= len(job.found):
+            job.is_end_shown = job.is_done
             st.rerun()
 
     look()
