@@ -78,8 +78,12 @@ def test_a_knob_moves_the_map_and_leaves_published_figures(server, page, settled
 
 
 def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
-    page.goto(f"{server}/predictor?preset=reasoning&seed=9&at=saturated")
-    page.get_by_role("button", name="Stop").first.click(timeout=120_000)
-    page.get_by_text("Stopped after").first.wait_for(timeout=120_000)
-    settled(charts=CHARTS)
+    told = page.get_by_text("Stopped after").first
+    for seed in (9, 10, 11):  # the work may end of itself while the button is being reached for
+        page.goto(f"{server}/predictor?preset=reasoning&seed={seed}&at=saturated")
+        page.get_by_role("button", name="Stop").first.click(timeout=120_000)
+        settled(charts=CHARTS)
+        if told.count():
+            break
+    told.wait_for(timeout=30_000)
     assert page.get_by_test_id("stException").count() == 0
