@@ -9,6 +9,7 @@ import {pathOf, stackOf, values} from './paths.js';
 import {plotly, redraw, restage} from './live_plot.js';
 
 const HOVER_MS = 120;   // a pointer that only passes wants nothing
+const REST_MS = 1000;   // nor do keys in quick succession: what is computed ahead would delay each of them
 
 let given = null;   // what the page says: {feed, plotly, charts}
 let knob = null;    // whose positions are here or on their way
@@ -20,7 +21,7 @@ let isStaging = false;
 let home = null;    // text of the slider before it moved
 let wanted = null;  // position to be drawn in the next frame
 let isDragged = false;
-let hover = 0;
+let asking = 0;     // timer
 
 /** Take over what a new run of the page says. */
 export function mount({data}) {
@@ -28,22 +29,25 @@ export function mount({data}) {
   given = data;
   if (isFirst) listen();
   settle();
-  if (knob) ask(knob);
+  soon(isDragged ? HOVER_MS : REST_MS, knob);
 }
 
 function listen() {
   new MutationObserver(records => {
     for (const {target, oldValue} of records) moved(target, oldValue);
   }).observe(document.body, {subtree: true, attributeFilter: ['aria-valuetext'], attributeOldValue: true});
-  document.addEventListener('focusin', event => ask(knobOf(event.target)));
-  document.addEventListener('pointerover', event => {
-    clearTimeout(hover);
-    const found = knobOf(event.target);
-    if (found) hover = setTimeout(ask, HOVER_MS, found);
-  });
-  document.addEventListener('pointerdown', () => { isDragged = true; }, true);
+  document.addEventListener('focusin', event => soon(REST_MS, knobOf(event.target)));
+  document.addEventListener('keydown', event => soon(REST_MS, knobOf(event.target)), true);
+  document.addEventListener('pointerover', event => soon(HOVER_MS, knobOf(event.target)));
+  document.addEventListener('pointerdown', event => {
+    isDragged = true;
+    soon(HOVER_MS, knobOf(event.target));
+  }, true);
   for (const end of ['pointerup', 'pointercancel'])
-    document.addEventListener(end, () => { isDragged = false; }, true);
+    document.addEventListener(end, () => {
+      isDragged = false;
+      soon(REST_MS, knob);
+    }, true);
   for (const end of ['pointerup', 'keyup', 'pointercancel'])
     document.addEventListener(end, () => setTimeout(() => { if (wanted === null || wanted === home) settle(); }));
 }
@@ -54,9 +58,15 @@ function knobOf(element) {
   return slider?.closest('[class*="st-key-"]').className.match(/st-key-(\S+)/)[1];
 }
 
+/** Ask for the positions around a knob after a while in which nothing else happens. */
+function soon(wait, name) {
+  clearTimeout(asking);
+  if (name) asking = setTimeout(ask, wait, name);
+}
+
 /** Have the server compute the positions around a knob, unless they are here. */
 function ask(name) {
-  if (!name || !given || (name === knob && stop?.signal.feed === given.feed)) return;
+  if (!given || (name === knob && stop?.signal.feed === given.feed)) return;
   stop?.abort();
   stop = new AbortController();
   stop.signal.feed = given.feed;
