@@ -51,7 +51,7 @@ def warm_up() -> None:
 
     compile_kernels()
     set_apart()
-    from sim.systems.run import warm_up_all
+    from sim.systems.warm_up import warm_up_all
 
     warm_up_all()  # the loops that the first page does not need
     set_apart()

@@ -34,7 +34,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the kernels once; processes and servers of the tests find them in the cache."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
-        from sim.systems.run import warm_up_all
+        from sim.systems.warm_up import warm_up_all
 
         warm_up_all()
 

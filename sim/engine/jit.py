@@ -52,6 +52,6 @@ CACHE_FOLDER = cache_folder()
 numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
-def is_compiled() -> bool:
-    """Whether the kernels of these sources are in the cache already."""
-    return any(CACHE_FOLDER.glob("**/*.nbi"))
+def is_compiled(package: str = "engine") -> bool:
+    """Whether the loop of a package of these sources is in the cache already."""
+    return any(CACHE_FOLDER.glob(f"{package}_*/loop.advance-*.nbi"))

@@ -1,17 +1,14 @@
 """The engine that a plan is for."""
 
-import time
 from typing import Any
 
-from sim.engine import Stop, run, sglang, warm_up
+from sim.engine import Stop, run, sglang
 from sim.engine.general.choices import GeneralRules
 from sim.engine.general.run import run_general
 from sim.engine.inputs import Requests, StepTime
 from sim.engine.run import Run
 from sim.engine.sglang.inputs import SglangRules
 from sim.errors import ScenarioError
-from sim.scenario import Scenario, with_values
-from sim.simulate import simulate
 from sim.systems.build import Plan
 
 
@@ -41,12 +38,3 @@ def run_sglang(rules: SglangRules, requests: Requests, step: StepTime, **limits:
             "chunks is needed"
         )
     return result
-
-
-def warm_up_all() -> float:
-    """Compile every loop, or load it from the cache; seconds it took."""
-    started = time.perf_counter()
-    warm_up()
-    for name in ("orca", "sglang"):  # one of each loop
-        simulate(with_values(Scenario(), {"scheduler.system": name, "workload.num_requests": 2}))
-    return time.perf_counter() - started
