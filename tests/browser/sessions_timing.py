@@ -35,7 +35,7 @@ class Session:
         self.socket, self.query = socket, query
         self.page_hash = ""
         self.ids: dict[str, str] = {}  # of widgets, by their key in the address
-        self.texts: set[str] = set()  # which of them are empty texts
+        self.texts: dict[str, str] = {}  # what stands in those that are texts
 
     async def run(self, position: str | None = None) -> float | None:
         """Ask for a run of the page, with the knob at a position; seconds until tiles and curves are there."""
@@ -43,8 +43,8 @@ class Session:
         client = message.rerun_script
         client.query_string, client.page_script_hash = self.query, self.page_hash
         if position is not None:
-            for key in self.texts:
-                client.widget_states.widgets.add(id=self.ids[key], string_value="")
+            for key, text in self.texts.items():
+                client.widget_states.widgets.add(id=self.ids[key], string_value=text)
             client.widget_states.widgets.add(id=self.ids["preset"], string_value=PRESET)
             client.widget_states.widgets.add(id=self.ids["at"]).string_array_value.data.append("as asked")
             client.widget_states.widgets.add(id=self.ids[KNOB]).string_array_value.data.append(position)
@@ -72,7 +72,7 @@ class Session:
             widget = getattr(element, kind)
             self.ids[widget.query_param_key] = widget.id
             if kind == "text_input":
-                self.texts.add(widget.query_param_key)
+                self.texts[widget.query_param_key] = widget.value if widget.set_value else widget.default
         if kind == "bidi_component":
             missing -= {name for name in missing if element.bidi_component.id.endswith(name)}
         return kind == "metric"
