@@ -1,9 +1,10 @@
 """A calibration as a job: beside the page, stopped by the next file or deployment and by closing the tab."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 
 import streamlit as st
+from ui.pool import shared_pool
 
 from sim.benchmarks import Benchmark
 from sim.cost.calibration import Calibration, calibrate
@@ -21,7 +22,7 @@ class StoppedError(Exception):
 class FitJob:
     """One fit: how far it is, and what it found."""
 
-    def __init__(self, scenario: Scenario, benchmark: Benchmark, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, scenario: Scenario, benchmark: Benchmark, pool: Executor) -> None:
         self.done = 0.0  # share of the work
         self.found: Calibration | None = None
         self.problem = ""
@@ -68,8 +69,8 @@ def wait_for(job: FitJob) -> None:
 
 
 @st.cache_resource
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="fit")
+def _pool() -> Executor:
+    return shared_pool("fit", max_workers=2)
 
 
 def _release(job: FitJob) -> None:

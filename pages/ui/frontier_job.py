@@ -1,9 +1,10 @@
 """The frontier as a job: point by point beside the page, stopped by the next scenario and by closing the tab."""
 
 import threading
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 
 import streamlit as st
+from ui.pool import shared_pool
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
@@ -44,8 +45,8 @@ def frontier_job(scenario: Scenario, trace: Trace | None) -> FrontierJob:
 
 
 @st.cache_resource
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="frontier")
+def _pool() -> Executor:
+    return shared_pool("frontier", max_workers=1)
 
 
 def _release(job: FrontierJob) -> None:

@@ -1,9 +1,8 @@
 """A study as a job: run by run beside the page, stopped by a button, by the next scenario and by closing the tab."""
 
-import os
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -12,6 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from ui.feed import publish
 from ui.live_plot import live_plot, spec_of
+from ui.pool import shared_pool
 
 from sim.errors import ScenarioError
 
@@ -143,5 +143,5 @@ def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
 
 
 @st.cache_resource
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="study")
+def _pool() -> Executor:
+    return shared_pool("study")

@@ -1,12 +1,12 @@
 """The load curve as a job: point by point beside the page, stopped by the next scenario and by closing the tab."""
 
-import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import partial
 
 import streamlit as st
+from ui.pool import shared_pool
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
@@ -83,8 +83,8 @@ def _key(scenario: Scenario) -> str:
 
 
 @st.cache_resource
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=os.cpu_count(), thread_name_prefix="load-curve")
+def _pool() -> Executor:
+    return shared_pool("load-curve")
 
 
 def _start(scenario: Scenario, trace: Trace | None) -> Job:

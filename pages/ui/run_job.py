@@ -4,12 +4,13 @@ Short runs are made in the page itself, which is quicker: nobody has to look whe
 """
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import cache
 
 import streamlit as st
 from ui import runs
 from ui.asked import Asked
+from ui.pool import shared_pool
 
 from sim.errors import ScenarioError
 
@@ -97,5 +98,5 @@ def _job(keys: tuple[str, ...], is_saturated: bool, _wanted: tuple[runs.Run, ...
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="run")
+def _pool() -> Executor:
+    return shared_pool("run", max_workers=2)

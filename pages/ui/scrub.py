@@ -6,7 +6,7 @@ browser is there for the page too: letting the knob go at such a position takes 
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from ui import runs
 from ui.asked import Asked
 from ui.feed import Feed, publish
 from ui.live_plot import PLOTLY_URL, json_of
+from ui.pool import shared_pool
 from ui.positions import Position, Show
 
 from sim.errors import ScenarioError
@@ -180,5 +181,5 @@ def _value_at(scenario: Scenario, path: str) -> Any:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="scrub")
+def _pool() -> Executor:
+    return shared_pool("scrub", max_workers=2)
