@@ -10,6 +10,25 @@ from sim.engine.sglang.inputs import END_OF_TEXT, SglangOrder, SglangRules
 from sim.golden.sglang_run import SglangRequests
 from tests.scenarios import gaps, step_times
 
+PLAIN_RULES = SglangRules(
+    order=SglangOrder.FCFS,
+    pool_tokens=100,
+    page_size=1,
+    max_running_requests=8,
+    max_prefill_tokens=16384,
+    chunked_prefill_size=0,
+    prefill_max_requests=0,
+    context_len=100,
+    clip_max_new_tokens=4096,
+    retract_decode_steps=20,
+    mixed_chunk=False,
+    radix_cache=True,
+    overlap=False,
+    init_ratio=0.7,
+    min_ratio=0.098,
+    ratio_drop=0.01,
+)
+
 Segments = list[tuple[int, int]]  # content id, tokens
 
 

@@ -6,33 +6,16 @@ import numpy as np
 from hypothesis import given, settings
 
 from sim.engine.inputs import Requests
-from sim.engine.sglang.inputs import SglangOrder, SglangRules, StepKind
+from sim.engine.sglang.inputs import SglangRules, StepKind
 from sim.golden.sglang_run import SglangRequests
 from tests.naive_sglang import Scheduler, Step, simulate
 from tests.naive_sglang_memory import OutOfMemoryError
-from tests.naive_sglang_scenarios import SglangScenario, sglang_scenarios
+from tests.naive_sglang_scenarios import PLAIN_RULES, SglangScenario, sglang_scenarios
 from tests.naive_sglang_state import Member
 from tests.naive_sglang_tree import Node, Tree
 
 MAX_STEPS = 3000
-RULES = SglangRules(
-    order=SglangOrder.FCFS,
-    pool_tokens=1000,
-    page_size=1,
-    max_running_requests=8,
-    max_prefill_tokens=16384,
-    chunked_prefill_size=0,
-    prefill_max_requests=0,
-    context_len=1000,
-    clip_max_new_tokens=4096,
-    retract_decode_steps=20,
-    mixed_chunk=False,
-    radix_cache=True,
-    overlap=False,
-    init_ratio=0.7,
-    min_ratio=0.098,
-    ratio_drop=0.01,
-)
+RULES = PLAIN_RULES._replace(pool_tokens=1000, context_len=1000)
 
 
 def run(rules: SglangRules, prompts: list[int], outputs: list[int], caps: list[int], **columns: Any) -> list[Step]:

@@ -8,28 +8,11 @@ from hypothesis import given, settings
 
 from sim.engine import Bin, Run, Status, Stop
 from sim.engine.inputs import SHARED_TEXT, Requests, StepTime
-from sim.engine.sglang import SglangOrder, SglangRules, run
+from sim.engine.sglang import SglangRules, run
+from tests.naive_sglang_scenarios import PLAIN_RULES as RULES
 from tests.naive_sglang_scenarios import TimedScenario, timed_scenarios
 
 UNIT = StepTime(np.ones(2), 0.0, 0.0, 0.0)  # every step takes one second
-RULES = SglangRules(
-    order=SglangOrder.FCFS,
-    pool_tokens=100,
-    page_size=1,
-    max_running_requests=8,
-    max_prefill_tokens=16384,
-    chunked_prefill_size=0,
-    prefill_max_requests=0,
-    context_len=100,
-    clip_max_new_tokens=4096,
-    retract_decode_steps=20,
-    mixed_chunk=False,
-    radix_cache=True,
-    overlap=False,
-    init_ratio=0.7,
-    min_ratio=0.098,
-    ratio_drop=0.01,
-)
 
 
 def serve(rules: SglangRules, prompts: list[int], outputs: list[int], **columns: Any) -> Run:
