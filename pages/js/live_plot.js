@@ -8,7 +8,7 @@ const CONFIG = {
 };
 const RETRY_MS = 1000;
 const STAGED = 'another figure';
-const charts = new WeakMap();   // by element: {turn, look, data, stop}
+const charts = new WeakMap();   // by element: {look, data, stop}
 
 let loading = null;
 
@@ -26,20 +26,20 @@ export function plotly(url) {
 /**
  * Draw a chart into its component and follow its feed, where it has one; returns what to do on unmount.
  *
- * When Streamlit calls again before an earlier call has returned, it runs the earlier call's clean-up at once, while
- * the chart is still on the page: a clean-up counts only as long as no later call has taken the chart over.
+ * When Streamlit calls again before an earlier call has returned, the two may come in either order (ui/order.py), and
+ * it runs the earlier call's clean-up at once, while the chart is still on the page.
  */
 export function mount({data, parentElement}) {
   const host = parentElement.querySelector('.live-plot');
-  const chart = charts.get(host) ?? {turn: 0, look: null, data: null, stop: null};
+  const chart = charts.get(host) ?? {look: null, data: null, stop: null};
   charts.set(host, chart);
-  const turn = ++chart.turn;
+  if (data.given < chart.data?.given) return () => {};   // a later picture is there
   chart.stop?.abort();
   chart.stop = new AbortController();
   draw(host, chart, data);
   if (data.feed) follow(data.feed, chart.stop.signal, answer => draw(host, chart, {...data, ...answer}));
   return () => {
-    if (chart.turn !== turn) return;
+    if (host.isConnected) return;
     chart.stop.abort();
     chart.look = null;
     charts.delete(host);

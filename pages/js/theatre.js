@@ -37,10 +37,11 @@ export function mount({data, parentElement}) {
   const host = parentElement.querySelector('.theatre');
   const stage = stages.get(host) ?? new Stage(host);
   stages.set(host, stage);
-  const turn = ++stage.turn;
+  if (data.given < stage.given) return () => {};   // a later run is there: calls come in either order, ui/order.py
+  stage.given = data.given;
   stage.show(data.play);
   return () => {
-    if (stage.turn !== turn) return;   // a later call has taken over while this one was being cleaned up
+    if (host.isConnected) return;   // an overtaken call is cleaned up while the player is on the page
     stage.pause();
     stage.resized.disconnect();
     stages.delete(host);
@@ -56,7 +57,7 @@ function hint({blocks, peak}) {
 class Stage {
   constructor(host) {
     this.host = host;
-    this.turn = 0;
+    this.given = 0;
     this.text = '';
     host.innerHTML = MARKUP;
     this.part = name => host.querySelector(`[data-of="${name}"]`);

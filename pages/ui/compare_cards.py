@@ -13,6 +13,9 @@ from sim.view import compare as words
 from sim.view import compare_figures as figures
 
 ROW_PX = 27
+SCHEDULER_PX = 150
+BEST = {"background-color": "rgba(0,158,115,0.22)"}
+SCHEDULER_PX = 150
 
 
 def chosen(own: str) -> tuple[tuple[str, ...], bool]:
@@ -42,29 +45,23 @@ def chosen(own: str) -> tuple[tuple[str, ...], bool]:
 def table(rows: dict[str, Row]) -> None:
     """All numbers, a line a scheduler."""
     frame = pd.DataFrame(words.table(rows))
+    shown = frame.style.format(words.cell, subset=list(words.COLUMNS))
+    for column, leading in words.leaders(words.ran(rows)).items():
+        best = pd.IndexSlice[frame["scheduler"].isin([words.title(name) for name in leading]), [column]]
+        shown = shown.format(words.best_cell, subset=best).set_properties(subset=best, **BEST)
     st.dataframe(
-        frame.style.apply(_mark, leaders=frame["best in"].tolist(), axis=0),
+        shown,
         hide_index=True,
         row_height=ROW_PX,
         key="table_compare",
-        column_config={
-            "scheduler": st.column_config.TextColumn("scheduler", width=190),
-            "best in": st.column_config.TextColumn("best in", width=150),
-            **{name: st.column_config.NumberColumn(name, format="%.3g") for name in words.COLUMNS if name in frame},
-        },
+        column_config={"scheduler": st.column_config.TextColumn("scheduler", width=SCHEDULER_PX)},
     )
     for sentence in words.problems(rows):
         st.warning(sentence, icon=":material/block:")
     st.caption(
-        "Best of a column shaded, and named under “best in”; click a header to sort. CV in batch: spread of output "
-        "lengths among requests served at the same time."
+        f"{words.STAR}: best of its column, where not most are alike; click a header to sort. CV in batch: spread of "
+        "output lengths among requests served at the same time."
     )
-
-
-def _mark(column: "pd.Series[float]", leaders: list[str]) -> list[str]:
-    """Shade the best cells of a column."""
-    is_best = [str(column.name) in each.split(", ") for each in leaders]
-    return ["background-color: rgba(0,158,115,0.22)" if each else "" for each in is_best]
 
 
 def memory(rows: dict[str, Row]) -> None:

@@ -7,6 +7,7 @@ The work is done in pages/js/live_plot.js.
 import plotly.graph_objects as go
 import plotly.io as pio
 import streamlit as st
+from ui.order import stamp
 
 PLOTLY_URL = "/assets/plotly.min.js"  # served by app.py, as is the script
 
@@ -43,7 +44,9 @@ def live_plot(figure: go.Figure, key: str, alt: str, feed: str | None = None) ->
     feed : str, optional
         Address of a feed (`ui.feed`) whose answers, as `spec_of` makes them, take the figure's place as they come.
     """
-    _mount(key=key, data={**spec_of(figure, alt), "plotly": PLOTLY_URL, "feed": feed})
+    spec = spec_of(figure, alt)
+    given = stamp(key, f"{spec} {feed}")
+    _mount(key=key, data={**spec, "plotly": PLOTLY_URL, "feed": feed, "given": given})
 
 
 def spec_of(figure: go.Figure, alt: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ import json
 
 import streamlit as st
 from ui.asked import Asked
+from ui.order import stamp
 
 from sim.studies.theatre_play import Play, play
 from sim.view.theatre import payload
@@ -74,7 +75,7 @@ def recorded(asked: Asked, num_requests: int) -> tuple[Play, str]:
 
 def theatre(text: str) -> None:
     """Draw the player of a run, whose layout is that of `sim.view.theatre.payload`."""
-    _mount(key="theatre", data={"play": text})
+    _mount(key="theatre", data={"play": text, "given": stamp("theatre", text)})
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

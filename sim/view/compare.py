@@ -10,6 +10,7 @@ from sim.systems import SYSTEMS
 from sim.view.theme import short_number, short_percent
 
 DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
+STAR = "★"  # of the best in a column
 MOST = 8  # systems that a picture can hold
 COLUMNS = {  # column of the table: field, factor, whether more is better
     "output tokens/s": ("output_tokens_per_s", 1.0, True),
@@ -29,30 +30,43 @@ def title(name: str) -> str:
     return SYSTEMS[name].title
 
 
+def ran(rows: Mapping[str, Row]) -> dict[str, Compared]:
+    """The runs as asked of those that can run."""
+    return {name: each.compared for name, each in rows.items() if each.compared is not None}
+
+
 def table(rows: Mapping[str, Row]) -> dict[str, list[Any]]:
-    """One line a scheduler; `best in` names the columns it leads."""
-    known = {name: each.compared for name, each in rows.items() if each.compared is not None}
-    leads = leaders(known)
-    found: dict[str, list[Any]] = {
-        "scheduler": [title(name) for name in known],
-        "best in": [", ".join(column for column, who in leads.items() if name in who) or "none" for name in known],
-    }
+    """One line a scheduler that has a run."""
+    known = ran(rows)
+    found: dict[str, list[Any]] = {"scheduler": [title(name) for name in known]}
     for column, (field, factor, _) in COLUMNS.items():
         found[column] = [_number(getattr(each, field) * factor) for each in known.values()]
     return found
 
 
 def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
-    """Who is best in each column that has a good direction; nobody where all are alike."""
+    """Who is best in each column that has a good direction; nobody where more than half are alike in it."""
     found = {}
     for column, (field, factor, more_is_better) in COLUMNS.items():
         values = {name: _number(getattr(each, field) * factor) for name, each in known.items()}
         numbers = {name: value for name, value in values.items() if value is not None}
-        if more_is_better is None or len(set(numbers.values())) < 2:
+        if more_is_better is None or not numbers:
             continue
         best = (max if more_is_better else min)(numbers.values())
-        found[column] = {name for name, value in numbers.items() if value == best}
+        leading = {name for name, value in numbers.items() if value == best}
+        if 2 * len(leading) <= len(numbers):
+            found[column] = leading
     return found
+
+
+def cell(value: float) -> str:
+    """A number of the table as it is shown."""
+    return "" if np.isnan(value) else short_number(value)
+
+
+def best_cell(value: float) -> str:
+    """The same where it is the best of its column."""
+    return f"{STAR} {cell(value)}"
 
 
 def _number(value: float) -> float | None:
@@ -62,24 +76,12 @@ def _number(value: float) -> float | None:
 
 def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, is_complete: bool) -> str:
     """Who serves most within the limits, and how far each gets."""
-    known = {name: each.compared for name, each in rows.items() if each.compared is not None}
+    known = ran(rows)
     if len(known) < 2:
         return "Choose at least two schedulers; the same requests go through each."
     reach = reaches(points) if is_complete else {}
     if reach and not any(np.isnan(value) for value in reach.values()):
-        ordered = sorted(reach, key=lambda name: reach[name], reverse=True)
-        first, second = ordered[:2]
-        if reach[first] == 0:
-            return f"At no load does any of them keep {TARGET:.0%} of requests within the limits."
-        if reach[second] == reach[first]:
-            return (
-                f"{title(first)} and {title(second)} keep {TARGET:.0%} of requests within the limits up to "
-                f"{short_number(reach[first])} {unit}, the highest load that was run."
-            )
-        return (
-            f"{title(first)} serves most within the limits: {short_number(reach[first])} {unit} with {TARGET:.0%} of "
-            f"requests good, {title(second)} {short_number(reach[second])}."
-        )
+        return _who_gets_furthest(reach, max(each.load for each in points), unit)
     best = max(known, key=lambda name: np.nan_to_num(known[name].good_rps))
     if any(not np.isnan(each.attainment) for each in known.values()):
         return (
@@ -90,6 +92,26 @@ def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, i
     return (
         f"{title(best)} produces most: {short_number(known[best].output_tokens_per_s)} output tokens/s; set targets to "
         "see who serves most within them."
+    )
+
+
+def _who_gets_furthest(reach: Mapping[str, float], highest: float, unit: str) -> str:
+    """The same once all loads have been run."""
+    ordered = sorted(reach, key=lambda name: reach[name], reverse=True)
+    first, second = ordered[:2]
+    if reach[first] == 0:
+        return f"At no load does any of them keep {TARGET:.0%} of requests within the limits."
+    most = short_number(reach[first])
+    if most != short_number(reach[second]):
+        return (
+            f"{title(first)} serves most within the limits: {most} {unit} with {TARGET:.0%} of requests good, "
+            f"{title(second)} {short_number(reach[second])}."
+        )
+    end = ", the highest load that was run" if reach[first] == highest else ""
+    alike = [title(name) for name in ordered if short_number(reach[name]) == most]
+    return (
+        f"{', '.join(alike[:-1])} and {alike[-1]} serve most within the limits: {most} {unit} with {TARGET:.0%} of "
+        f"requests good{end}."
     )
 
 
@@ -129,8 +151,7 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
 
 def grouping(rows: Mapping[str, Row], overall_cv: float) -> str:
     """How alike the answers are that are served together."""
-    known = {name: each.compared.batch_cv for name, each in rows.items() if each.compared is not None}
-    known = {name: value for name, value in known.items() if not np.isnan(value)}
+    known = {name: each.batch_cv for name, each in ran(rows).items() if not np.isnan(each.batch_cv)}
     if not known:
         return ""
     alike = min(known, key=lambda name: known[name])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from sim.studies.compare import TARGET, Compared, Row
+from sim.studies.compare import TARGET, Compared, Memory, Row
 from sim.view import theme
 from sim.view.compare import title
 from sim.view.lines import Style, note, positive_range, short
@@ -29,6 +29,7 @@ PLACES = {
     "y4": ("x4", [0.54, 1], [0, 0.44]),
 }
 COLUMNS_OF_MEMORY = 4
+HATCHING = {"shape": "/", "fgcolor": theme.ORANGE, "bgcolor": "rgba(0,0,0,0)", "size": 5}
 
 
 def style_of(place: int) -> Style:
@@ -39,55 +40,69 @@ def style_of(place: int) -> Style:
 def memory(rows: Mapping[str, Row]) -> go.Figure:
     """KV memory over time, a panel a scheduler, all on the same scales."""
     shown = {name: each.memory for name, each in rows.items() if each.memory is not None}
-    columns = min(COLUMNS_OF_MEMORY, max(len(shown), 1))
-    lines = -(-max(len(shown), 1) // columns)
+    lines = -(-max(len(shown), 1) // COLUMNS_OF_MEMORY)
     end_s = max((float(each.time_s[-1]) for each in shown.values()), default=1.0)
     top_percent = 100 * max((float((each.used + each.wasted).max()) for each in shown.values()), default=1.0)
     traces: list[go.Scatter] = []
     axes: dict[str, Any] = {}
     notes = []
     for place, (name, each) in enumerate(shown.items()):
-        line, column = divmod(place, columns)
+        x, y = _panel(place, len(shown), lines)
         number = "" if place == 0 else str(place + 1)
-        width, height = 1 / columns, 1 / lines
-        x = [column * width, (column + 1) * width - 0.025]
-        top = 1 - line * height
-        y = [top - height + (0.1 if line < lines - 1 else 0), top - 0.06]
-        is_lowest = line == lines - 1 or place + columns >= len(shown)
+        is_lowest, is_leftmost = place + COLUMNS_OF_MEMORY >= len(shown), place % COLUMNS_OF_MEMORY == 0
         axes[f"xaxis{number}"] = axis(
-            "time (s)" if is_lowest else "", range=[0, end_s], domain=x, anchor=f"y{number}", nticks=4
+            "time (s)" if is_lowest else "", range=[0, end_s], domain=x, anchor=f"y{number}", **_round_ticks(end_s)
         )
         axes[f"yaxis{number}"] = axis(
-            "KV (%)" if column == 0 else "", range=[0, 1.05 * top_percent], domain=y, anchor=f"x{number}",
-            nticks=4, showticklabels=column == 0,
+            "KV (%)" if is_leftmost else "", range=[0, 1.05 * top_percent], domain=y, anchor=f"x{number}",
+            nticks=4, showticklabels=is_leftmost,
         )  # fmt: skip
         notes.append(note(title(name), x[0], y[1], xanchor="left", yanchor="bottom", font={"size": 12}))
-        for values, label, color, pattern in (
-            (each.used, "computed tokens", theme.BLUE, ""),
-            (each.wasted, "reserved, held or unfilled", theme.ORANGE, "/"),
-        ):
-            traces.append(
-                go.Scatter(
-                    x=short(each.time_s),
-                    y=short(values * 100),
-                    xaxis=f"x{number}",
-                    yaxis=f"y{number}",
-                    name=label,
-                    uid=f"{label} {name}",
-                    legendgroup=label,
-                    showlegend=place == 0,
-                    stackgroup=f"rows {name}",
-                    mode="lines",
-                    line={"width": 0.6, "color": color},
-                    fillpattern={"shape": pattern, "fgcolor": color, "bgcolor": "rgba(0,0,0,0)"} if pattern else None,
-                    fillcolor=color,
-                    hovertemplate="%{y:.3~g} %",
-                )
-            )
+        traces += _areas(name, each, number, in_legend=place == 0)
     return go.Figure(
-        traces,
-        layout("compare memory", annotations=notes, hovermode="x", **axes, height=190 * lines + 60),
-    )  # fmt: skip
+        traces, layout("compare memory", annotations=notes, hovermode="x", **axes, height=190 * lines + 60)
+    )
+
+
+def _panel(place: int, count: int, lines: int) -> tuple[list[float], list[float]]:
+    """Where a panel stands, from left to right and line by line: its ends in x and in y."""
+    columns = min(COLUMNS_OF_MEMORY, count)
+    line, column = divmod(place, columns)
+    left, top = column / columns, 1 - line / lines
+    return [left, left + 1 / columns - 0.025], [top - 1 / lines + (0.1 if line < lines - 1 else 0), top - 0.06]
+
+
+def _round_ticks(end: float) -> dict[str, Any]:
+    """Few ticks, the last well before the end: labels of neighbouring panels do not touch."""
+    decade = 10 ** np.floor(np.log10(end / 2)) if end > 0 else 1.0
+    step = max(each for each in (decade, 2 * decade, 5 * decade) if each <= max(end / 2, decade))
+    return {"tickmode": "array", "tickvals": [tick for tick in (0.0, step, 2 * step) if tick <= 0.8 * end]}
+
+
+def _areas(name: str, of: Memory, number: str, *, in_legend: bool) -> list[go.Scatter]:
+    """Memory in use, and above it what is kept without use."""
+    return [
+        go.Scatter(
+            x=short(of.time_s),
+            y=short(values * 100),
+            xaxis=f"x{number}",
+            yaxis=f"y{number}",
+            name=label,
+            uid=f"{key}_{name}",  # without spaces: Plotly makes the address of the hatching from it
+            legendgroup=key,
+            showlegend=in_legend,
+            stackgroup=name,
+            mode="lines",
+            line={"width": 0.6, "color": color},
+            fillpattern=hatching,
+            fillcolor=color,
+            hovertemplate="%{y:.3~g} %",
+        )
+        for key, values, label, color, hatching in (
+            ("used", of.used, "computed tokens", theme.BLUE, None),
+            ("wasted", of.wasted, "reserved, held or unfilled", theme.ORANGE, HATCHING),
+        )
+    ]
 
 
 def against_load(
@@ -112,58 +127,67 @@ def against_load(
         The load as asked: a dotted line.
     """
     traces: list[go.Scatter] = []
-    values: dict[str, list[Any]] = {yaxis: [] for yaxis in PANELS}
-    for place, name in enumerate(names):
-        own = sorted((each for each in points if each.system == name), key=lambda each: each.load)
-        for yaxis, (field, factor, _, _) in PANELS.items():
-            heights = np.array([getattr(each, field) * factor for each in own], np.float64)
-            values[yaxis].append(np.nan_to_num(heights))
-            traces.append(
-                go.Scatter(
-                    x=short([each.load for each in own]),
-                    y=short(heights),
-                    xaxis=PLACES[yaxis][0],
-                    yaxis=yaxis,
-                    name=title(name),
-                    uid=f"{yaxis} {name}",
-                    legendgroup=name,
-                    showlegend=yaxis == "y",
-                    mode="lines+markers",
-                    line=style_of(place),
-                    marker={"size": 6, "symbol": MARKERS[place % len(MARKERS)], "color": style_of(place)["color"]},
-                    hovertemplate="%{y:,.4~g}",
-                )
-            )
     axes: dict[str, Any] = {}
-    shapes = []
+    shapes: list[dict[str, Any]] = []
     low, high = positive_range([[*loads] or [1.0]])
     for yaxis, (field, factor, text, is_log) in PANELS.items():
         xaxis, x, y = PLACES[yaxis]
-        name = f"axis{yaxis[1:]}"
-        axes[f"x{name}"] = log_axis(load_title, low, high, domain=x, anchor=yaxis)
+        lines = [_line(points, names, place, yaxis) for place in range(len(names))]
+        traces += lines
         limit = limits.get(field)
-        reached: list[Any] = [*values[yaxis], *([[limit * factor]] if limit is not None else [])]
-        if is_log:
-            axes[f"y{name}"] = log_axis(text, *positive_range(reached), domain=y, anchor=xaxis)
-        else:
-            axes[f"y{name}"] = axis(text, rangemode="tozero", domain=y, anchor=xaxis, tickformat="~s")
+        heights = [np.nan_to_num(line.y) for line in lines] + ([[limit * factor]] if limit is not None else [])
+        place_y: dict[str, Any] = {"domain": y, "anchor": xaxis}
+        axes[f"xaxis{yaxis[1:]}"] = log_axis(load_title, low, high, domain=x, anchor=yaxis)
+        axes[f"yaxis{yaxis[1:]}"] = (
+            log_axis(text, *positive_range(heights), **place_y)
+            if is_log
+            else axis(text, rangemode="tozero", tickformat="~s", **place_y)
+        )
         if limit is not None:
-            span = {"type": "rect", "xref": f"{xaxis} domain", "x0": 0, "x1": 1, "yref": yaxis}
-            bottom = positive_range(reached)[0] / 10
-            shapes.append(
-                span | {"y0": bottom, "y1": limit * factor, "fillcolor": theme.GREEN, "opacity": 0.1,
-                        "line": {"width": 0}, "layer": "below"}
-            )  # fmt: skip
-            edge = {"type": "line", "xref": f"{xaxis} domain", "x0": 0, "x1": 1, "yref": yaxis}
-            shapes.append(edge | {"y0": limit * factor, "y1": limit * factor, "line": theme.LIMIT})
+            shapes += _good_side(xaxis, yaxis, positive_range(heights)[0] / 10, limit * factor)
         if operating is not None:
-            mark = {"type": "line", "xref": xaxis, "x0": operating, "x1": operating, "yref": f"{yaxis} domain"}
-            shapes.append(mark | {"y0": 0, "y1": 1, "line": {"color": theme.GREY, "width": 1, "dash": "dot"}})
+            shapes.append(_as_asked(xaxis, yaxis, operating))
     notes = [] if is_complete else [note(INCOMPLETE, 0.0, -0.02, yanchor="top")]
     return go.Figure(
         traces,
         layout("compare load", shapes=shapes, annotations=notes, hovermode="closest", height=520, **axes),
     )
+
+
+def _line(points: Sequence[Compared], names: Sequence[str], place: int, yaxis: str) -> go.Scatter:
+    """One scheduler in one panel."""
+    name, (field, factor, _, _) = names[place], PANELS[yaxis]
+    own = sorted((each for each in points if each.system == name), key=lambda each: each.load)
+    return go.Scatter(
+        x=short([each.load for each in own]),
+        y=short([getattr(each, field) * factor for each in own]),
+        xaxis=PLACES[yaxis][0],
+        yaxis=yaxis,
+        name=title(name),
+        uid=f"{yaxis} {name}",
+        legendgroup=name,
+        showlegend=yaxis == "y",
+        mode="lines+markers",
+        line=style_of(place),
+        marker={"size": 6, "symbol": MARKERS[place % len(MARKERS)], "color": style_of(place)["color"]},
+        hovertemplate="%{y:,.4~g}",
+    )
+
+
+def _good_side(xaxis: str, yaxis: str, bottom: float, limit: float) -> list[dict[str, Any]]:
+    """A limit of one panel and the shaded side within it."""
+    across = {"xref": f"{xaxis} domain", "x0": 0, "x1": 1, "yref": yaxis, "y1": limit}
+    shade = {"fillcolor": theme.GREEN, "opacity": 0.1, "line": {"width": 0}, "layer": "below"}
+    return [
+        across | {"type": "rect", "y0": bottom} | shade,
+        across | {"type": "line", "y0": limit, "line": theme.LIMIT},
+    ]
+
+
+def _as_asked(xaxis: str, yaxis: str, load: float) -> dict[str, Any]:
+    """Where the scenario stands."""
+    place = {"xref": xaxis, "x0": load, "x1": load, "yref": f"{yaxis} domain", "y0": 0, "y1": 1}
+    return place | {"type": "line", "line": {"color": theme.GREY, "width": 1, "dash": "dot"}}
 
 
 def in_words(points: Sequence[Compared], names: Sequence[str]) -> str:
