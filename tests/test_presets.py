@@ -58,6 +58,7 @@ def test_the_benchmarks_are_the_published_ones() -> None:
     assert saturated.workload.arrivals.kind == "all_at_once"
     (task,) = saturated.workload.types
     assert (task.prompt.model_dump()["tokens"], task.output.model_dump()["tokens"]) == (1200, 200)
+    assert task.cap == 256
     assert resolve(preset("bench-starved")).usable_blocks == 2588
     assert preset("bench-light").workload.arrivals.model_dump() == {"kind": "poisson", "rate_rps": 2.0}
     assert preset("bench-prefix").scheduler.enable_prefix_caching
