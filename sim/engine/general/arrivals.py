@@ -9,8 +9,9 @@ from sim.engine.arrivals import next_arrival_s, think
 from sim.engine.general.choices import Queue, Refresh, Reservation
 from sim.engine.general.evict import give_up_slot, stop_serving
 from sim.engine.general.queue import PRESENT, change_key, join_queue, unlink
+from sim.engine.general.ranked import drop_ranked
+from sim.engine.general.refresh import TURNS
 from sim.engine.general.reserve import held_tokens
-from sim.engine.general.select import TURNS, drop_ranked, sort_ranked
 from sim.engine.general.state import (
     ARRIVED_AT,
     GONE,
@@ -18,6 +19,7 @@ from sim.engine.general.state import (
     HOST_TOKENS,
     IS_DIRTY,
     IS_RUNNING,
+    IS_SHUFFLED,
     KEY,
     LEVEL,
     NEXT_TURN,
@@ -25,6 +27,7 @@ from sim.engine.general.state import (
     NUM_SWAPPED,
     PAUSED,
     PLAN,
+    QUANTUM_S,
     READY_POINT,
     RUNNING,
     SINCE_S,
@@ -90,6 +93,7 @@ def key_on_arrival(i, rules, inputs, hints, more, count):
     """What orders the request at first."""
     if rules.refresh == Refresh.LEVELS:
         more.kept[i, LEVEL] = hints.numbers[i, GROUP]
+        more.kept_s[i, QUANTUM_S] = rules.quantum_s * rules.quantum_growth ** more.kept[i, LEVEL]
         count[NEXT_TURN] += 1
         return hints.numbers[i, GROUP] * TURNS + count[NEXT_TURN]
     if rules.refresh == Refresh.DECLARED:
@@ -125,6 +129,7 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
         count[READY_POINT] = i + 1
         i += 1
         count[IS_DIRTY] = 1
+        count[IS_SHUFFLED] = 1
         where = more.kept[i - 1, WHERE]
         if where == GONE or rules.refresh == Refresh.LEVELS or rules.refresh == Refresh.DECLARED:
             continue
@@ -135,8 +140,6 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
         change_key(i - 1, key_on_arrival(i - 1, rules, inputs, hints, more, count), more)
         if joins_anew:
             join_queue(i - 1, True, rules, inputs, hints, records, heap, more, count)
-    if rules.is_preemptive and count[IS_DIRTY]:
-        sort_ranked(more, count)
 
 
 @njit(**JIT)

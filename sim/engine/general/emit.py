@@ -7,8 +7,9 @@ from sim.engine.gaps import note_gap, push_duration
 from sim.engine.general.choices import Queue
 from sim.engine.general.decoding import start_decoding
 from sim.engine.general.queue import COUNT, PRESENT
+from sim.engine.general.ranked import drop_ranked
+from sim.engine.general.refresh import tell_remaining
 from sim.engine.general.reserve import note_ratio
-from sim.engine.general.select import drop_ranked
 from sim.engine.general.state import (
     FAILED,
     GONE,
@@ -137,6 +138,7 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
         if rules.is_grouped and more.kept[i, QUANTUM] == 0:
             last = min(last, hints.numbers[i, STOP])
         start_decoding(s, computed, last - generated, rules, members, count)
+        tell_remaining(i, generated - 1, True, rules, hints, more, count)
         if records.out_n[i, LOST_TOKENS] > 0:
             live[s, REDO_UNTIL] = count[CALL] + records.out_n[i, LOST_TOKENS]
             members.slots[count[NUM_REDO], REDO] = s

@@ -5,15 +5,18 @@ from numba import njit
 from sim.engine.general.choices import Eviction, Peak, Reservation, Victim
 from sim.engine.general.decoding import drop_from, interrupt
 from sim.engine.general.queue import change_key, join_queue
+from sim.engine.general.refresh import tell_stopped
 from sim.engine.general.reserve import believed_output, held_tokens, output_to_reserve
 from sim.engine.general.state import (
     HOST_FREE,
     HOST_TOKENS,
     IS_DIRTY,
     IS_RUNNING,
+    IS_SHUFFLED,
     KEY,
     LOST_TOKENS,
     MOVED_BLOCKS,
+    NUM_FIRST,
     NUM_SWAPPED,
     OUTPUT_SLOTS,
     SEATS,
@@ -123,6 +126,10 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
         records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
     if rules.is_preemptive:
         more.kept[i, WHERE] = SWAPPED  # in the ranked list, without memory of the GPU
+        tell_stopped(i, rules, hints, records.out_n, more, count)
+        if rules.eviction >= Eviction.RESTART:  # more is left than before
+            count[IS_SHUFFLED] = 1
+        count[NUM_FIRST] = 0
         if is_running:
             count[NUM_WAITING] += 1
         return

@@ -8,8 +8,8 @@ from numba import njit
 from sim.engine.accounts import Bin
 from sim.engine.general.choices import Batching, Queue, Reservation
 from sim.engine.general.queue import look_at_head, smallest_need, top_of_heap
+from sim.engine.general.ranked import comes_before
 from sim.engine.general.reserve import first_chunk, future_fits
-from sim.engine.general.select import comes_before
 from sim.engine.general.state import HOST_TOKENS, NUM_RANKED, NUM_TAKEN, PAUSED, PLAN, STEP, WHERE
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
@@ -65,7 +65,7 @@ def row_of_ranked(rules, inputs, records, heap, more, count):
     """Where every iteration chooses among all: the first that was not chosen."""
     i = more.ranked[count[NUM_TAKEN]] if count[NUM_TAKEN] < count[NUM_RANKED] else -1
     new = top_of_heap(heap, more, count)
-    if i < 0 or (new >= 0 and comes_before(new, i, more)):
+    if i < 0 or (new >= 0 and comes_before(new, i, more, count)):
         i = new
     physical = 0
     if i >= 0 and more.kept[i, WHERE] != PAUSED:

@@ -1,10 +1,9 @@
 """Systems in which every iteration chooses among all live requests, running or not.
 
 Requests that were served once are in a ranked list; the others wait in the heap. Who is served is the list's first
-part, and it is chosen anew only after something has changed. Source: schedulers.md 3.9 and 4.
+part, and it is chosen anew only after something has changed. Members that decode and go on are taken together: only
+those in mid-prompt, those that come and those that go are looked at one by one. Source: schedulers.md 3.9 and 4.
 """
-
-import math
 
 from numba import njit
 
@@ -13,55 +12,44 @@ from sim.engine.general.choices import Prefill, Refresh, Reservation
 from sim.engine.general.decoding import catch_up, grow_decoding
 from sim.engine.general.evict import evict, stop_serving
 from sim.engine.general.grow import fill_chunk
-from sim.engine.general.queue import change_key, push, top_of_heap
+from sim.engine.general.queue import top_of_heap
+from sim.engine.general.ranked import insert_at, place_for, place_of, remove_at, sort_ranked, untouch
+from sim.engine.general.refresh import boost, note_starved, renew_keys, tell_stopped
 from sim.engine.general.reserve import held_tokens, known_tokens, reserved_blocks
 from sim.engine.general.state import (
-    ARRIVED_AT,
     HOST_FREE,
     HOST_TOKENS,
     IS_DIRTY,
     IS_RUNNING,
-    IS_SETTLED,
-    KEY,
-    LEVEL,
-    LOST_TOKENS,
-    MARK,
-    NEXT_TURN,
+    IS_SHUFFLED,
+    LAST_RUNNING,
+    NUM_CHOSEN,
+    NUM_FIRST,
+    NUM_PLAIN,
     NUM_RANKED,
     NUM_REDO,
     NUM_TAKEN,
-    OLDEST_POINT,
     PAUSED,
+    PLACE,
     PLAN,
     QUANTUM,
-    READY_POINT,
-    REFRESHED,
     RUNNING,
     SEATS,
     SINCE_S,
     SLOT,
-    STARVED,
-    STARVED_POINT,
     STEP,
-    SUM_GUARDED,
     SWAPPED,
-    USED_S,
-    WAITING,
     WHERE,
 )
-from sim.engine.general.told import GUESS, KEY_HINT
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
-from sim.engine.refine import refresh
 from sim.engine.segments import mark_memory, settle_held
 from sim.engine.state import (
-    ARRIVED,
     CALL_PHASE,
     CHUNK,
     CLOCK,
     COMPUTED,
     DECODING,
-    EMITTED,
     FIRST_SCHEDULED_S,
     FREE,
     FRESH,
@@ -73,7 +61,6 @@ from sim.engine.state import (
     NUM_PARTIAL,
     NUM_RUNNING,
     NUM_WAITING,
-    OUTPUT_LEN,
     PARTIAL,
     PAUSE_S,
     PAUSED_SINCE_S,
@@ -86,15 +73,12 @@ from sim.engine.state import (
     START_S,
 )
 
-TURNS = 1e12  # keys of a queue of level l lie between l and l + 1 times so much
-FIRST_OF_ALL = -1e18
-
 
 @njit(**JIT)
 def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
     """Decide who is served in this iteration, and serve them."""
     if rules.guard_steps > 0:
-        note_starved(rules, hints, heap, more, count)
+        note_starved(rules, more, count)
     if rules.boost_steps > 0 and count[STEP] % rules.boost_steps == 0:
         boost(rules, more, count, real)
     if rules.refresh >= Refresh.LEVELS:
@@ -107,221 +91,58 @@ def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, 
         return
     if rules.refresh != Refresh.NEVER:
         renew_keys(rules, inputs, hints, refinement, members, records, more, count, real)
+    if count[IS_SHUFFLED]:
         sort_ranked(more, count)
-    count[IS_DIRTY] = walk(rules, inputs, hints, members, records, heap, more, count)
+    place_partial(rules.refresh, members, more, count)
+    count[IS_DIRTY] = walk(rules, inputs, members, records, heap, more, count)
     make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real)
 
 
 @njit(**JIT)
-def comes_before(i, j, more):
-    """Promoted requests first, then by key, then by id."""
-    a = more.kept[i, QUANTUM] > 0
-    b = more.kept[j, QUANTUM] > 0
-    if a != b:
-        return a
-    if more.kept_s[i, KEY] != more.kept_s[j, KEY]:
-        return more.kept_s[i, KEY] < more.kept_s[j, KEY]
-    return i < j
-
-
-@njit(**JIT)
-def insert_at(at, i, more, count):
-    """Put a request into the ranked list before entry `at`."""
-    for k in range(count[NUM_RANKED], at, -1):
-        more.ranked[k] = more.ranked[k - 1]
-    more.ranked[at] = i
-    count[NUM_RANKED] += 1
-
-
-@njit(**JIT)
-def sort_ranked(more, count):
-    """Insertion sort: the list is nearly in order."""
-    for k in range(1, count[NUM_RANKED]):
-        i = more.ranked[k]
+def place_partial(refresh, members, more, count):
+    """Where members in mid-prompt stand in the ranked list, in order."""
+    live = members.live
+    slots = members.slots
+    if refresh == Refresh.REMAINING:  # meanwhile others have come nearer to their ends
+        for k in range(count[NUM_PARTIAL]):
+            remove_at(place_of(live[slots[k, PARTIAL], REQUEST], more, count), more, count)
+        for k in range(count[NUM_PARTIAL]):
+            i = live[slots[k, PARTIAL], REQUEST]
+            insert_at(place_for(i, 0, more, count), i, more, count)
+    for k in range(count[NUM_PARTIAL]):
+        place = place_of(live[slots[k, PARTIAL], REQUEST], more, count)
         at = k
-        while at > 0 and comes_before(i, more.ranked[at - 1], more):
-            more.ranked[at] = more.ranked[at - 1]
+        while at > 0 and slots[at - 1, PLACE] > place:
+            slots[at, PLACE] = slots[at - 1, PLACE]
             at -= 1
-        more.ranked[at] = i
+        slots[at, PLACE] = place
 
 
 @njit(**JIT)
-def drop_ranked(i, more, count):
-    """A request that ended leaves the ranked list."""
-    at = 0
-    while more.ranked[at] != i:
-        at += 1
-    for k in range(at, count[NUM_RANKED] - 1):
-        more.ranked[k] = more.ranked[k + 1]
-    count[NUM_RANKED] -= 1
-    count[IS_DIRTY] = 1
-
-
-@njit(**JIT)
-def generated_of(i, members, records, inputs, more, count):
-    """Output tokens that the request has so far."""
-    s = more.kept[i, SLOT]
-    if more.kept[i, WHERE] == RUNNING and members.live[s, DECODING]:
-        return held_tokens(s, members.live, count) + 1 - inputs.asked[i, 0]
-    return records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS]
-
-
-@njit(**JIT)
-def renew_keys(rules, inputs, hints, refinement, members, records, more, count, real):
-    """Keys of the ranked requests as they stand now."""
-    for k in range(count[NUM_RANKED]):
-        i = more.ranked[k]
-        if rules.refresh == Refresh.LEVELS:
-            if more.kept[i, WHERE] == RUNNING:
-                use_quantum(i, rules, more, count, real)
-            continue
-        generated = generated_of(i, members, records, inputs, more, count)
-        if rules.refresh == Refresh.REMAINING:
-            if i < count[READY_POINT]:
-                more.kept_s[i, KEY] = float(hints.numbers[i, GUESS] - generated)
-        elif rules.refresh == Refresh.DECLARED:
-            if generated >= rules.declare_tokens:
-                more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
-        elif i < count[READY_POINT] and more.kept[i, IS_SETTLED] == 0 and records.out_s[i, FIRST_SCHEDULED_S] >= 0.0:
-            estimate(i, generated, rules, inputs, hints, refinement, more)
-
-
-@njit(**JIT)
-def estimate(i, generated, rules, inputs, hints, refinement, more):
-    """REFINED: take the looks that are due, and settle the request once it is far enough."""
-    seen = more.kept[i, REFRESHED]
-    while seen + refinement.every <= generated:
-        seen += refinement.every
-        more.kept_s[i, KEY] = refresh(
-            i,
-            seen,
-            inputs.asked[i, OUTPUT_LEN] - seen,
-            refinement.key,
-            refinement.every,
-            refinement.width,
-            refinement.scale,
-            refinement.thresholds,
-            refinement.likelihood,
-            more.posterior,
-        )
-    more.kept[i, REFRESHED] = seen
-    if rules.keep_share <= 1.0 and generated >= math.floor(rules.keep_share * hints.numbers[i, GUESS]):
-        more.kept[i, IS_SETTLED] = 1
-        more.kept_s[i, KEY] = FIRST_OF_ALL + i
-
-
-@njit(**JIT)
-def use_quantum(i, rules, more, count, real):
-    """LEVELS: a request that has run longer than its queue's quantum moves to the next queue's end."""
-    used_s = more.kept_s[i, USED_S] + (real[CLOCK] - more.kept_s[i, SINCE_S])
-    more.kept_s[i, USED_S] = used_s
-    more.kept_s[i, SINCE_S] = real[CLOCK]
-    if used_s > rules.quantum_s * rules.quantum_growth ** more.kept[i, LEVEL]:
-        more.kept[i, LEVEL] += 1
-        enter_level(i, more, count)
-
-
-@njit(**JIT)
-def enter_level(i, more, count):
-    """The request joins the end of its queue with a full quantum."""
-    more.kept_s[i, USED_S] = 0.0
-    count[NEXT_TURN] += 1
-    change_key(i, more.kept[i, LEVEL] * TURNS + count[NEXT_TURN], more)
-
-
-@njit(**JIT)
-def boost(rules, more, count, real):
-    """LEVELS: who has not run for long, or never, returns to the first queue."""
-    for i in range(count[OLDEST_POINT], count[ARRIVED]):
-        is_new = more.kept[i, WHERE] == WAITING and more.kept[i, LEVEL] > 0
-        if is_new and real[CLOCK] - more.kept_s[i, SINCE_S] >= rules.boost_wait_s:
-            touch(i, more, count)
-    for k in range(count[NUM_RANKED]):
-        i = more.ranked[k]
-        is_stale = more.kept[i, WHERE] != RUNNING and real[CLOCK] - more.kept_s[i, SINCE_S] >= rules.boost_wait_s
-        if is_stale and more.kept[i, LEVEL] > 0:
-            more.kept[i, LEVEL] = 0
-            enter_level(i, more, count)
-            count[SUM_GUARDED] += 1
-
-
-@njit(**JIT)
-def note_starved(rules, hints, heap, more, count):
-    """Starvation guard: count iterations without service, promote, and use up quanta. Source: schedulers.md 3.9."""
-    for k in range(count[NUM_RANKED]):
-        i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING:
-            if more.kept[i, QUANTUM] > 0:
-                more.kept[i, QUANTUM] -= 1
-                if more.kept[i, QUANTUM] == 0:
-                    count[IS_DIRTY] = 1
-            more.kept[i, STARVED] = 0
-        else:
-            more.kept[i, STARVED] += 1
-            if more.kept[i, STARVED] >= rules.guard_steps:
-                promote(i, rules, more, count)
-    sort_ranked(more, count)
-    i = count[STARVED_POINT]
-    while i < count[ARRIVED]:
-        if more.kept[i, WHERE] == WAITING:
-            if count[STEP] - more.kept[i, ARRIVED_AT] < rules.guard_steps:
-                break
-            promote(i, rules, more, count)
-            touch(i, more, count)
-        i += 1
-    count[STARVED_POINT] = i
-
-
-@njit(**JIT)
-def promote(i, rules, more, count):
-    """The request goes first for some iterations."""
-    more.kept[i, STARVED] = 0
-    more.kept[i, QUANTUM] = rules.guard_quantum
-    count[SUM_GUARDED] += 1
-    count[IS_DIRTY] = 1
-
-
-@njit(**JIT)
-def touch(i, more, count):
-    """A request leaves the heap for its place in the ranked list."""
-    more.kept[i, WHERE] = SWAPPED
-    at = 0
-    while at < count[NUM_RANKED] and comes_before(more.ranked[at], i, more):
-        at += 1
-    insert_at(at, i, more, count)
-
-
-@njit(**JIT)
-def untouch(at, heap, more, count):
-    """Entry `at` of the ranked list, which never ran, goes back to the heap."""
-    i = more.ranked[at]
-    for k in range(at, count[NUM_RANKED] - 1):
-        more.ranked[k] = more.ranked[k + 1]
-    count[NUM_RANKED] -= 1
-    more.kept[i, WHERE] = WAITING
-    push(i, heap, more, count)
-    count[STARVED_POINT] = min(count[STARVED_POINT], i)
-    count[OLDEST_POINT] = min(count[OLDEST_POINT], i)
-
-
-@njit(**JIT)
-def walk(rules, inputs, hints, members, records, heap, more, count):
+def walk(rules, inputs, members, records, heap, more, count):
     """Take requests in order while budget and seats allow; stop at the first that does not fit.
 
     1 if the budget ended it: prompts that are complete will leave more of it.
     """
-    taken = 0
-    is_short = 0
+    taken, came, passed, chosen, is_short = 0, 0, 0, 0, 0
+    first = count[NUM_FIRST]
+    is_first_all = first == count[NUM_RUNNING]
     left = rules.max_num_batched_tokens
     is_cut = rules.prefill >= Prefill.CHUNKED
     takes_new = rules.host_keep == 0 or count[HOST_FREE] >= rules.host_keep
+    new = top_of_heap(heap, more, count) if takes_new else -1
+    new_at = place_for(new, 0, more, count) if new >= 0 else -1
     while taken < count[SEATS] and (left > 0 or not is_cut):
-        i = more.ranked[taken] if taken < count[NUM_RANKED] else -1
-        new = top_of_heap(heap, more, count) if takes_new else -1
-        is_new = new >= 0 and (i < 0 or comes_before(new, i, more))
-        if is_new:
-            i = new
+        next_partial = members.slots[passed, PLACE] + came if passed < count[NUM_PARTIAL] else first + came
+        ahead = min(next_partial, first + came, new_at if new >= 0 else first + came) - taken
+        if ahead > 0:  # members that decode already, a token each
+            ahead = min(ahead, count[SEATS] - taken, left if is_cut else ahead)
+            left -= ahead if is_cut else 0
+            taken += ahead
+            continue
+        is_new = new >= 0 and new_at == taken
+        i = new if is_new else more.ranked[taken] if taken < count[NUM_RANKED] else -1
         if i < 0:
             break
         tokens = tokens_wanted(i, inputs, members, records, more, count)
@@ -333,12 +154,22 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
                 is_short = 1
                 break
             left -= tokens
+        more.kept[i, PLAN] = tokens
+        more.chosen[chosen] = i
+        chosen += 1
         if is_new:
             more.kept[i, WHERE] = SWAPPED
             insert_at(taken, i, more, count)
-        more.kept[i, PLAN] = tokens
+            came += 1
+            new = top_of_heap(heap, more, count)
+            new_at = place_for(new, taken + 1, more, count) if new >= 0 else -1
+        elif taken == next_partial:
+            passed += 1
         taken += 1
     count[NUM_TAKEN] = taken
+    count[NUM_CHOSEN] = chosen
+    count[NUM_PLAIN] = min(taken, first + came)
+    count[LAST_RUNNING] = first + came if is_first_all else count[NUM_RANKED]
     return is_short or (is_cut and left == 0)
 
 
@@ -359,8 +190,9 @@ def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
     """Blocks that the planned tokens take from the pool."""
     s = more.kept[i, SLOT]
     if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
+        is_decoding = more.kept[i, WHERE] == RUNNING and members.live[s, DECODING]
         held = max(blocks_for(held_tokens(s, members.live, count), rules.block_size), members.live[s, RESERVED])
-        reached = held_tokens(s, members.live, count) + more.kept[i, PLAN]
+        reached = held_tokens(s, members.live, count) + (1 if is_decoding else more.kept[i, PLAN])
         return max(blocks_for(reached, rules.block_size) - held, 0)
     if rules.reservation != Reservation.CHUNK:
         return reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
@@ -368,11 +200,22 @@ def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
 
 
 @njit(**JIT)
+def blocks_of_choice(rules, inputs, hints, records, members, more, count):
+    """Blocks that all planned tokens take from the pool."""
+    needed = members.phases[count[CALL_PHASE], MEMBERS]
+    for k in range(count[NUM_PLAIN], count[LAST_RUNNING]):  # not taken, or looked at one by one
+        i = more.ranked[k]
+        if more.kept[i, WHERE] == RUNNING and members.live[more.kept[i, SLOT], DECODING]:
+            needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
+    for k in range(count[NUM_CHOSEN]):
+        needed += blocks_wanted(more.chosen[k], rules, inputs, hints, records, members, more, count)
+    return needed
+
+
+@njit(**JIT)
 def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Blocks are short: requests from the end of the order lose theirs; then the choice is cut from its end."""
-    needed = 0
-    for k in range(count[NUM_TAKEN]):
-        needed += blocks_wanted(more.ranked[k], rules, inputs, hints, records, members, more, count)
+    needed = blocks_of_choice(rules, inputs, hints, records, members, more, count)
     spare = rules.spare_blocks
     k = count[NUM_RANKED] - 1
     while k >= 0 and needed + (spare if k >= count[NUM_TAKEN] else 0) > count[FREE]:
@@ -382,6 +225,7 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
                 break
             needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
             count[NUM_TAKEN] -= 1
+            count[NUM_CHOSEN] -= count[NUM_CHOSEN] > 0 and more.chosen[count[NUM_CHOSEN] - 1] == i
             count[IS_DIRTY] = 1
             has_run = records.out_s[i, FIRST_SCHEDULED_S] >= 0.0  # else not a number
             if not has_run and more.kept[i, QUANTUM] == 0:
@@ -398,14 +242,11 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
 def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real):
     """Pause who runs and was not chosen; let the chosen run."""
     live = members.live
-    for k in range(count[NUM_TAKEN]):
-        more.kept[more.ranked[k], MARK] = count[STEP] + 1
-    s = count[RUN_HEAD]
-    while s >= 0:
-        after = live[s, RUN_NEXT]
-        if more.kept[live[s, REQUEST], MARK] != count[STEP] + 1:
-            pause(s, inputs, members, records, gap_stack, more, count, real)
-        s = after
+    for k in range(count[NUM_TAKEN], min(count[LAST_RUNNING], count[NUM_RANKED])):
+        i = more.ranked[k]
+        if more.kept[i, WHERE] == RUNNING:
+            pause(more.kept[i, SLOT], inputs, members, records, gap_stack, more, count, real)
+            tell_stopped(i, rules, hints, records.out_n, more, count)
     for k in range(count[NUM_PARTIAL]):
         s = members.slots[k, PARTIAL]
         live[s, CHUNK] = more.kept[live[s, REQUEST], PLAN]
@@ -415,8 +256,8 @@ def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count,
     for k in range(count[NUM_PARTIAL]):
         s = members.slots[k, PARTIAL]
         fill_chunk(s, rules.block_size, live, count)
-    for k in range(count[NUM_TAKEN]):
-        i = more.ranked[k]
+    for k in range(count[NUM_CHOSEN]):
+        i = more.chosen[k]
         if more.kept[i, WHERE] == PAUSED:
             resume(i, rules, inputs, members, records, more, count, real)
         elif more.kept[i, WHERE] == SWAPPED:
@@ -425,6 +266,7 @@ def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count,
             count[HEAD_WHOLE] = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
             admit(i, more.kept[i, PLAN], rules, inputs, hints, members, records, more, count, real)
             more.kept_s[i, SINCE_S] = real[CLOCK]
+    count[NUM_FIRST] = count[NUM_TAKEN]
 
 
 @njit(**JIT)

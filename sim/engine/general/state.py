@@ -21,8 +21,13 @@ from sim.engine.state import Inputs, State, power_of_two
     NUM_OUTGROWN,  # members that have filled their reservation and must go
     HEAP_SIZE,  # entries of the heap, stale ones too
     NUM_RANKED,  # live requests in the ranked list
-    NUM_TAKEN,  # ... of which its first ones are served
+    NUM_FIRST,  # ... of which its first ones all run
+    NUM_TAKEN,  # ... and these are served, by the present choice
+    NUM_CHOSEN,  # ... that were looked at one by one
+    NUM_PLAIN,  # entries of the list before which only those need a look
+    LAST_RUNNING,  # entries of the list after which nobody ran before the choice
     IS_DIRTY,  # 1: the choice must be made again
+    IS_SHUFFLED,  # 1: keys have changed, the list is not in order
     NUM_SWAPPED,
     HOST_FREE,
     MOVED_BLOCKS,  # between GPU and host in this iteration
@@ -43,8 +48,8 @@ from sim.engine.state import Inputs, State, power_of_two
     SUM_ABORTED,
     SUM_GUARDED,
     SEATS,  # members allowed at present: fewer after the engine ran out of memory
-) = range(st.NUM_COUNT, st.NUM_COUNT + 30)
-NUM_COUNT = st.NUM_COUNT + 30
+) = range(st.NUM_COUNT, st.NUM_COUNT + 35)
+NUM_COUNT = st.NUM_COUNT + 35
 
 # Further columns of `live`.
 (
@@ -57,9 +62,10 @@ NUM_COUNT = st.NUM_COUNT + 30
 NUM_LIVE = st.NUM_LIVE + 5
 
 # Further columns of `slots`: members whose newest token came late, those that decode again what was delivered, those
-# that have outgrown their reservation, those cut by their batch (request ids).
-YOUNG, REDO, OUTGROWN, FAILED = range(st.NUM_SLOT_LISTS, st.NUM_SLOT_LISTS + 4)
-NUM_SLOT_LISTS = st.NUM_SLOT_LISTS + 4
+# that have outgrown their reservation, those cut by their batch (request ids); places in the ranked list of members in
+# mid-prompt.
+YOUNG, REDO, OUTGROWN, FAILED, PLACE = range(st.NUM_SLOT_LISTS, st.NUM_SLOT_LISTS + 5)
+NUM_SLOT_LISTS = st.NUM_SLOT_LISTS + 5
 
 # Spare column of `out_n`: tokens that were delivered and thrown away again.
 LOST_TOKENS = 7
@@ -75,17 +81,17 @@ LOST_TOKENS = 7
     QUANTUM,  # iterations left as a promoted request; 0: not promoted
     IS_SETTLED,  # 1: nobody displaces it
     PLAN,  # tokens that the present choice gives it
-    MARK,  # step of the last choice it was in
     IN_HEAP,  # 1: has a valid entry in the heap
     ARRIVED_AT,  # step
     AFTER,  # next of its list
     REFRESHED,  # tokens generated at the last estimate
-) = range(14)
-NUM_KEPT = 14
+) = range(13)
+NUM_KEPT = 13
 NOWHERE, WAITING, RUNNING, PAUSED, SWAPPED, GONE = range(6)
 
-# Columns of `kept_s`.
-KEY, SINCE_S, USED_S = range(3)
+# Columns of `kept_s`. AGES is 1 for who decodes and is ordered by what is left: its key is KEY less CALL.
+KEY, AGES, SINCE_S, USED_S, QUANTUM_S = range(5)
+NUM_KEPT_S = 5
 
 HISTORY_COLUMNS = 2  # newest values in order of time, and sorted
 
@@ -94,8 +100,9 @@ class More(NamedTuple):
     """The rest of the state."""
 
     kept: Ints  # (n, NUM_KEPT)
-    kept_s: Floats  # (n, 3)
+    kept_s: Floats  # (n, NUM_KEPT_S)
     ranked: Ints  # (n,) live requests in order; one entry where iterations do not choose among all
+    chosen: Ints  # (n,) those that the present choice looked at one by one; likewise
     lists: Ints  # (lists, 2) first and last of waiting requests by need or by class
     counter: Floats  # (classes, 2) counter, members and waiting requests of the class
     history: Floats  # (history, 2)
@@ -136,8 +143,9 @@ def first_state(
     lists = classes if rules.queue == Queue.CLASS else needs(rules) if rules.queue == Queue.NEED else 1
     more = More(
         kept=np.zeros((n, NUM_KEPT), np.int64),
-        kept_s=np.zeros((n, 3)),
+        kept_s=np.zeros((n, NUM_KEPT_S)),
         ranked=np.zeros(n if rules.is_preemptive else 1, np.int64),
+        chosen=np.zeros(n if rules.is_preemptive else 1, np.int64),
         lists=np.full((lists, 2), -1, np.int64),
         counter=np.zeros((max(classes, 1), 2)),
         history=np.zeros((max(rules.history, 1), HISTORY_COLUMNS)),

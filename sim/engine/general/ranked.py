@@ -1,0 +1,133 @@
+"""The ranked list: live requests that were served once, in the order in which they are served.
+
+Its first NUM_FIRST entries run, as nobody else came before them at the last choice; whatever moves in the list keeps
+that so, or makes the part shorter.
+"""
+
+from numba import njit
+
+from sim.engine.general.queue import push
+from sim.engine.general.state import (
+    AGES,
+    IS_DIRTY,
+    IS_SHUFFLED,
+    KEY,
+    NUM_FIRST,
+    NUM_RANKED,
+    OLDEST_POINT,
+    QUANTUM,
+    RUNNING,
+    STARVED_POINT,
+    SWAPPED,
+    WAITING,
+    WHERE,
+)
+from sim.engine.jit import JIT
+from sim.engine.state import CALL
+
+
+@njit(**JIT)
+def comes_before(i, j, more, count):
+    """Promoted requests first, then by key, then by id."""
+    a = more.kept[i, QUANTUM] > 0
+    b = more.kept[j, QUANTUM] > 0
+    if a != b:
+        return a
+    key = more.kept_s[i, KEY] - more.kept_s[i, AGES] * count[CALL]
+    other_key = more.kept_s[j, KEY] - more.kept_s[j, AGES] * count[CALL]
+    return key < other_key or (key == other_key and i < j)
+
+
+@njit(**JIT)
+def place_for(i, low, more, count):
+    """Entry, from `low` on, before which a request belongs."""
+    high = count[NUM_RANKED]
+    while low < high:
+        middle = (low + high) >> 1
+        if comes_before(more.ranked[middle], i, more, count):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**JIT)
+def place_of(i, more, count):
+    """Entry of a request, which must be in the list."""
+    at = place_for(i, 0, more, count)
+    if at < count[NUM_RANKED] and more.ranked[at] == i:
+        return at
+    at = 0  # its key has changed, and it was not moved yet
+    while more.ranked[at] != i:
+        at += 1
+    return at
+
+
+@njit(**JIT)
+def insert_at(at, i, more, count):
+    """Put a request into the list before entry `at`."""
+    ranked = more.ranked
+    for k in range(count[NUM_RANKED], at, -1):
+        ranked[k] = ranked[k - 1]
+    ranked[at] = i
+    count[NUM_RANKED] += 1
+    note_first(at, i, more.kept, count)
+
+
+@njit(**JIT)
+def note_first(at, i, kept, count):
+    """A request has come to entry `at` from outside of the first, running part."""
+    if at <= count[NUM_FIRST]:
+        count[NUM_FIRST] = count[NUM_FIRST] + 1 if kept[i, WHERE] == RUNNING else at
+
+
+@njit(**JIT)
+def remove_at(at, more, count):
+    """Take entry `at` out of the list; who it was."""
+    ranked = more.ranked
+    i = ranked[at]
+    for k in range(at, count[NUM_RANKED] - 1):
+        ranked[k] = ranked[k + 1]
+    count[NUM_RANKED] -= 1
+    count[NUM_FIRST] -= at < count[NUM_FIRST]
+    return i
+
+
+@njit(**JIT)
+def sort_ranked(more, count):
+    """Insertion sort: the list is nearly in order."""
+    ranked = more.ranked
+    for k in range(1, count[NUM_RANKED]):
+        i = ranked[k]
+        at = k
+        while at > 0 and comes_before(i, ranked[at - 1], more, count):
+            ranked[at] = ranked[at - 1]
+            at -= 1
+        ranked[at] = i
+        if at < k and k >= count[NUM_FIRST]:
+            note_first(at, i, more.kept, count)
+    count[IS_SHUFFLED] = 0
+
+
+@njit(**JIT)
+def drop_ranked(i, more, count):
+    """A request that ended leaves the list."""
+    remove_at(place_of(i, more, count), more, count)
+    count[IS_DIRTY] = 1
+
+
+@njit(**JIT)
+def touch(i, more, count):
+    """A request leaves the heap for its place in the list."""
+    more.kept[i, WHERE] = SWAPPED
+    insert_at(place_for(i, 0, more, count), i, more, count)
+
+
+@njit(**JIT)
+def untouch(at, heap, more, count):
+    """Entry `at`, which never ran, goes back to the heap."""
+    i = remove_at(at, more, count)
+    more.kept[i, WHERE] = WAITING
+    push(i, heap, more, count)
+    count[STARVED_POINT] = min(count[STARVED_POINT], i)
+    count[OLDEST_POINT] = min(count[OLDEST_POINT], i)
