@@ -4,16 +4,18 @@ from typing import NamedTuple
 
 from sim.catalog import Gpu, Model, gpu, model
 from sim.errors import ScenarioError
-from sim.gpu_memory import GIB, kv_bytes_per_token, reserve_gib, weight_bytes, weight_dtype
+from sim.gpu_memory import GIB, kv_bytes_per_token, reserve_gib, stage_weight_bytes, weight_dtype
 from sim.lengths_spec import Constant, Lengths, Uniform
 from sim.scenario import Scenario
+from sim.stages import Stage, stages_of
 from sim.system_spec import Deployment
 from sim.systems import SYSTEMS
+from sim.systems.pipeline import check_pipeline, is_in_pipeline
 from sim.systems.sglang_limits import chunk_of, limits_of
 
 
 class Resolved(NamedTuple):
-    """A deployment with every default filled in. Memory figures are for each GPU."""
+    """A deployment with every default filled in. Memory figures are for each GPU, of the tightest pipeline stage."""
 
     usable_blocks: int  # KV blocks, vLLM's null block not counted; SGLang's pages
     max_model_len: int  # tokens
@@ -56,15 +58,13 @@ def resolve(scenario: Scenario) -> Resolved:
     shape, card = model(deployment.model), gpu(deployment.gpu)
     _check_split(shape, deployment)
     seats, budget = _limits(scenario, card)
-    weights = weight_bytes(shape, weight_dtype(shape, deployment)) / deployment.tensor_parallel_size / GIB
-    reserve = reserve_gib(shape, deployment.tensor_parallel_size, budget, seats)
-    kv_gib = card.usable_memory_gib * deployment.gpu_memory_utilization - weights - reserve
-    kv_bytes = kv_bytes_per_token(shape, deployment)
+    check_pipeline(scenario)
+    stages = stages_of(shape, deployment.pipeline_parallel_size)
+    room = min((_room(shape, card, deployment, budget, seats, stage) for stage in stages), key=_tightness)
     block_size = deployment.block_size
-    num_blocks = deployment.num_gpu_blocks_override or int(kv_gib * GIB // (kv_bytes * block_size))
-    if kv_gib <= 0 or num_blocks < 2:
-        raise ScenarioError(_does_not_fit(deployment, card, weights, reserve))
-    usable_blocks = num_blocks - 1
+    if room.kv_gib <= 0 or room.num_blocks < 2:
+        raise ScenarioError(_does_not_fit(deployment, card, room))
+    usable_blocks = room.num_blocks - 1
     context = _max_model_len(scenario, shape, budget, usable_blocks * block_size)
     if SYSTEMS[scenario.scheduler.system].engine == "sglang":
         usable_blocks, context, seats, budget = limits_of(scenario, card, usable_blocks * block_size, context)
@@ -79,14 +79,38 @@ def resolve(scenario: Scenario) -> Resolved:
         budget,
         block_size,
         weight_dtype(shape, deployment),
-        weights,
-        reserve,
-        kv_gib,
-        kv_bytes,
+        room.weights_gib,
+        room.reserve_gib,
+        room.kv_gib,
+        room.kv_bytes_per_token,
         SYSTEMS[scenario.scheduler.system].watermark
         if scenario.scheduler.watermark is None
         else scenario.scheduler.watermark,
     )
+
+
+class Room(NamedTuple):
+    """Memory of each GPU of a stage."""
+
+    weights_gib: float
+    reserve_gib: float
+    kv_gib: float
+    kv_bytes_per_token: float  # of the stage's layers
+    num_blocks: int
+
+
+def _room(shape: Model, card: Gpu, deployment: Deployment, budget: int, seats: int, stage: Stage) -> Room:
+    """What one stage's weights leave for KV cache."""
+    weights = stage_weight_bytes(shape, weight_dtype(shape, deployment), stage) / deployment.tensor_parallel_size / GIB
+    reserve = reserve_gib(shape, deployment, budget, seats, stage)
+    kv_gib = card.usable_memory_gib * deployment.gpu_memory_utilization - weights - reserve
+    kv_bytes = kv_bytes_per_token(shape, deployment) * stage.share
+    by_memory = int(kv_gib * GIB // (kv_bytes * deployment.block_size))
+    return Room(weights, reserve, kv_gib, kv_bytes, deployment.num_gpu_blocks_override or by_memory)
+
+
+def _tightness(room: Room) -> tuple[int, float]:
+    return room.num_blocks, room.kv_gib
 
 
 def default_limits(card: Gpu) -> tuple[int, int]:
@@ -125,7 +149,8 @@ def _whole_prompt_budget(scenario: Scenario, budget: int, seats: int, context: i
         return seats * context
     if own == "context" or scheduler.choices.prefill in ("mixed", "first"):
         return max(budget, context)
-    is_cut = scheduler.enable_chunked_prefill or scheduler.system != "vllm_v1" or scheduler.is_recombined
+    is_general = scheduler.is_recombined or is_in_pipeline(scenario)
+    is_cut = scheduler.enable_chunked_prefill or scheduler.system != "vllm_v1" or is_general
     return budget if is_cut else max(budget, context)
 
 
@@ -140,13 +165,12 @@ def _check_split(shape: Model, deployment: Deployment) -> None:
         )
 
 
-def _does_not_fit(deployment: Deployment, card: Gpu, weights: float, reserve: float) -> str:
+def _does_not_fit(deployment: Deployment, card: Gpu, room: Room) -> str:
     budget = card.usable_memory_gib * deployment.gpu_memory_utilization
-    gpus = deployment.tensor_parallel_size
     return (
-        f"deployment.model is '{deployment.model}'; on each of {gpus} {card.name} it takes {weights:.1f} GiB for "
-        f"weights and {reserve:.1f} GiB to run, but {budget:.1f} GiB is the limit "
-        f"(gpu_memory_utilization {deployment.gpu_memory_utilization:g} of {card.usable_memory_gib:g} GiB), "
+        f"deployment.model is '{deployment.model}'; on each of {deployment.gpus} {card.name} it takes "
+        f"{room.weights_gib:.1f} GiB for weights and {room.reserve_gib:.1f} GiB to run, but {budget:.1f} GiB is the "
+        f"limit (gpu_memory_utilization {deployment.gpu_memory_utilization:g} of {card.usable_memory_gib:g} GiB), "
         "which must hold KV cache too"
     )
 

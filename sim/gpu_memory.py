@@ -11,6 +11,7 @@ besides weights and KV, the rule gives 1.2.
 """
 
 from sim.catalog import Model
+from sim.stages import Stage
 from sim.system_spec import Deployment
 
 GIB = 2.0**30
@@ -57,8 +58,20 @@ def weight_bytes(model: Model, dtype: str) -> float:
     return quantised * WEIGHT_BYTES[dtype] + (model.params - quantised) * WEIGHT_BYTES["bf16"]
 
 
+def stage_weight_bytes(model: Model, dtype: str, stage: Stage) -> float:
+    """Bytes of the weights of one stage, over its GPUs: its layers, the embedding in the first, the head in the last.
+
+    Where the head is the embedding, both of these stages hold it.
+    """
+    if stage.is_whole:
+        return weight_bytes(model, dtype)
+    matrix = float(model.vocab * model.hidden) * WEIGHT_BYTES["bf16"]
+    layers = weight_bytes(model, dtype) - matrix * (1 if model.tie_embeddings else 2)
+    return layers * stage.share + matrix * (stage.is_first + stage.is_last)
+
+
 def kv_bytes_per_token(model: Model, deployment: Deployment) -> float:
-    """KV cache of one token on each GPU.
+    """KV cache of one token on each GPU, over all layers: of a pipeline, on one GPU of each stage together.
 
     KV heads are dealt over the GPUs; with more GPUs than heads each head is kept more than once. A compressed (MLA)
     vector is kept on every GPU. Sliding windows save nothing: all layers count as full attention.
@@ -68,10 +81,15 @@ def kv_bytes_per_token(model: Model, deployment: Deployment) -> float:
     return model.kv_elements_per_token * size * share
 
 
-def reserve_gib(model: Model, gpus: int, max_num_batched_tokens: int, max_num_seqs: int) -> float:
-    """What running takes on each GPU besides weights and KV cache."""
+def reserve_gib(
+    model: Model, deployment: Deployment, max_num_batched_tokens: int, max_num_seqs: int, stage: Stage | None = None
+) -> float:
+    """What running takes on each GPU besides weights and KV cache; of a pipeline only the last stage samples."""
+    gpus = deployment.tensor_parallel_size
     mlp = model.moe_intermediate * model.experts_per_token if model.is_moe else model.intermediate
     activations = 2.0 * max_num_batched_tokens * (4 * model.hidden + 3 * mlp / gpus)  # 16 bit; residual, gate, up, act
     sampler = 4.0 * 3 * max_num_seqs * model.vocab  # float32 logits, probabilities, sorted
-    nccl = NCCL_GIB if gpus > 1 else 0.0
+    if stage is not None and not stage.is_last:
+        sampler = 0.0
+    nccl = NCCL_GIB if deployment.gpus > 1 else 0.0
     return RUNTIME_GIB + nccl + CUDA_GRAPHS_GIB + max(activations, sampler) / GIB

@@ -14,6 +14,7 @@ KEYS: dict[str, str] = {
     "model": "deployment.model",
     "gpu": "deployment.gpu",
     "tp": "deployment.tensor_parallel_size",
+    "pp": "deployment.pipeline_parallel_size",
     "wdtype": "deployment.weight_dtype",
     "kvdtype": "deployment.kv_cache_dtype",
     "mem": "deployment.gpu_memory_utilization",

@@ -41,6 +41,12 @@ class Ledger(NamedTuple):
     bin_width_s: float  # of every bin but the last, which may be shorter
     usable_blocks: int
     duration_s: float
+    stages: int = 1  # of a pipeline; each has its own time
+
+    @property
+    def stages_x_duration_s(self) -> float:
+        """What the time rows add up to."""
+        return self.stages * self.duration_s
 
     def bin_durations_s(self) -> Floats:
         """Length of each bin, (k,) seconds."""
@@ -53,7 +59,7 @@ class Ledger(NamedTuple):
         return self._totals(MEMORY_ROWS)
 
     def time_s(self) -> dict[str, float]:
-        """Rows of the time ledger over the run, in seconds; they sum to the duration."""
+        """Rows of the time ledger over the run, in seconds; they sum to duration x stages of a pipeline."""
         return self._totals(TIME_ROWS)
 
     def memory_share(self, *rows: Bin) -> float:
@@ -61,8 +67,8 @@ class Ledger(NamedTuple):
         return self._share(rows, self.usable_blocks * self.duration_s)
 
     def time_share(self, *rows: Bin) -> float:
-        """Share of the duration that went to these rows, 0 to 1. NaN for a run without duration."""
-        return self._share(rows, self.duration_s)
+        """Share of the time of all stages that went to these rows, 0 to 1. NaN for a run without duration."""
+        return self._share(rows, self.stages_x_duration_s)
 
     def paths_percent(self) -> dict[str, dict[str, float | None]]:
         """What each path took: percent of blocks x duration and percent of duration, never one number.
@@ -80,17 +86,17 @@ class Ledger(NamedTuple):
     def imbalance(self) -> tuple[float, float]:
         """How far the rows of the run are from their sums, memory and time, relative to those sums."""
         memory, time = self.bins[:, MEMORY_ROWS].sum(), self.bins[:, TIME_ROWS].sum()
-        return _gap(memory, self.usable_blocks * self.duration_s), _gap(time, self.duration_s)
+        return _gap(memory, self.usable_blocks * self.duration_s), _gap(time, self.stages_x_duration_s)
 
     def largest_bin_imbalance(self) -> tuple[float, float]:
         """Largest imbalance of any bin, memory and time, relative to a full bin."""
         width = self.bin_durations_s()
         memory = self.bins[:, MEMORY_ROWS].sum(axis=1) - self.usable_blocks * width
-        time = self.bins[:, TIME_ROWS].sum(axis=1) - width
+        time = self.bins[:, TIME_ROWS].sum(axis=1) - self.stages * width
         scale = max(float(width.max(initial=0.0)), np.finfo(float).tiny)
         return (
             float(np.abs(memory).max(initial=0.0)) / (self.usable_blocks * scale),
-            float(np.abs(time).max(initial=0.0)) / scale,
+            float(np.abs(time).max(initial=0.0)) / (self.stages * scale),
         )
 
     def memory_frame(self) -> "pd.DataFrame":
@@ -98,8 +104,8 @@ class Ledger(NamedTuple):
         return self._frame(self.memory_block_s(), "block_s", self.usable_blocks * self.duration_s)
 
     def time_frame(self) -> "pd.DataFrame":
-        """Time ledger, one row a ledger row: `time_s` and `share` of the duration."""
-        return self._frame(self.time_s(), "time_s", self.duration_s)
+        """Time ledger, one row a ledger row: `time_s` and `share` of the time of all stages."""
+        return self._frame(self.time_s(), "time_s", self.stages_x_duration_s)
 
     def memory_over_time(self) -> "pd.DataFrame":
         """Blocks by ledger row, averaged over each bin; index: start of the bin in seconds."""
@@ -107,7 +113,7 @@ class Ledger(NamedTuple):
 
     def time_over_time(self) -> "pd.DataFrame":
         """Share of each bin by ledger row; index: start of the bin in seconds."""
-        return self._over_time(TIME_ROWS)
+        return self._over_time(TIME_ROWS) / self.stages
 
     def _totals(self, rows: tuple[Bin, ...]) -> dict[str, float]:
         totals = self.bins.sum(axis=0)

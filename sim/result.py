@@ -217,7 +217,8 @@ class Result:
     @cached_property
     def ledger(self) -> Ledger:
         """Where the memory and the time went."""
-        return Ledger(self.run.bins, self.run.bin_width_s, self.resolved.usable_blocks, self.run.duration_s)
+        stages = self.scenario.deployment.pipeline_parallel_size
+        return Ledger(self.run.bins, self.run.bin_width_s, self.resolved.usable_blocks, self.run.duration_s, stages)
 
     # --- frames and summary ---
 

@@ -74,7 +74,7 @@ def simulate_requests(
     limits
         Memory, seats and budget to run under instead of what the scenario's deployment comes to.
     """
-    from sim.cost import step_time
+    from sim.cost import stage_times, step_time
     from sim.deployment import resolve
     from sim.result import Result
     from sim.systems.build import plan_of
@@ -86,6 +86,7 @@ def simulate_requests(
         plan_of(scenario, resolved, requests, info, step, replication),
         requests,
         step,
+        stage_times(scenario),
         until_s=float("inf") if scenario.max_sim_time_s is None else scenario.max_sim_time_s,
         record_steps=record_steps,
         on_progress=on_progress,

@@ -204,9 +204,15 @@ def memory_ledger(result: Result) -> Group:
 
 
 def time_ledger(result: Result) -> Group:
-    """Rows in seconds."""
-    rows = result.ledger.time_s()
-    return {"unit": "s", "rows": rows, "sum": math.fsum(rows.values()), "duration": result.run.duration_s}
+    """Rows in seconds; of a pipeline, every stage has its own time."""
+    rows, whole = result.ledger.time_s(), result.ledger.stages_x_duration_s
+    return {
+        "unit": "s",
+        "rows": rows,
+        "sum": math.fsum(rows.values()),
+        "duration": result.run.duration_s,
+        "stages_x_duration": whole,
+    }
 
 
 def flags(result: Result) -> Group:

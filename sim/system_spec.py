@@ -18,6 +18,13 @@ class Deployment(Part):
     tensor_parallel_size: Literal[1, 2, 4, 8, 16] = Field(
         default=1, description="GPUs that share every layer. More GPUs: faster steps, more room for KV, dearer tokens."
     )
+    pipeline_parallel_size: Whole = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="Stages that the layers are dealt over, each on tensor_parallel_size GPUs. More stages: larger "
+        "models and more KV fit, and no token comes sooner; a stage stands empty while there is no batch for it.",
+    )
     weight_dtype: Literal["auto", "bf16", "fp8", "fp8_block", "fp4"] = Field(
         default="auto", description="Weights in memory; auto is as published. Smaller weights leave more room for KV."
     )
@@ -43,6 +50,17 @@ class Deployment(Part):
         le=100_000_000,
         description="KV blocks, whatever the memory holds. As in vLLM it counts the null block: one fewer is usable.",
     )
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tensor_parallel_size * self.pipeline_parallel_size
+
+    @property
+    def named_gpus(self) -> str:
+        """`2 x H100-SXM`, and of a pipeline `4 x H100-SXM in 2 stages`."""
+        stages = f" in {self.pipeline_parallel_size} stages" if self.pipeline_parallel_size > 1 else ""
+        return f"{self.gpus} x {self.gpu}{stages}"
 
     @model_validator(mode="after")
     def _in_catalogue(self) -> Self:

@@ -11,6 +11,7 @@ import numpy as np
 from sim.catalog import gpu, model
 from sim.cost.terms import flops_ms, weights_ms
 from sim.engine.accounts import Bin
+from sim.gpu_memory import kv_bytes_per_token
 from sim.result import Result
 
 BUSY = (Bin.FIXED, Bin.PREFILL, Bin.DECODE, Bin.RECOMPUTE, Bin.PADDING)
@@ -32,7 +33,7 @@ def mfu(result: Result) -> float:
     tokens = np.array([(last - first).sum()])
     linear_ms = float(flops_ms(shape, card, result.resolved.weight_dtype, tokens)[0])
     attention_ms = 4.0 * shape.layers * shape.heads * shape.head_dim * attended / (card.bf16_tflops * 1e9)
-    return (linear_ms + attention_ms) / 1000 / deployment.tensor_parallel_size / duration_s
+    return (linear_ms + attention_ms) / 1000 / deployment.gpus / duration_s
 
 
 def mbu(result: Result) -> float:
@@ -47,5 +48,5 @@ def mbu(result: Result) -> float:
         return math.nan
     one_read_ms = float(weights_ms(shape, card, result.resolved.weight_dtype, np.ones(1))[0])
     weights_s = result.run.counters["steps"] * one_read_ms / deployment.tensor_parallel_size / 1000
-    kv_bytes = float(result.run.bins[:, Bin.KV_READ].sum()) * result.resolved.kv_bytes_per_token  # on each GPU
+    kv_bytes = float(result.run.bins[:, Bin.KV_READ].sum()) * kv_bytes_per_token(shape, deployment)  # on each GPU
     return (weights_s + kv_bytes / (card.hbm_bw_gbs * 1e9)) / busy_s

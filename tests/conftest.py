@@ -17,6 +17,7 @@ settings.load_profile("longtail")
 
 ENGINES: dict[str, Callable[[Any], int]] = {  # what collects their runs, and the blocks that a run has
     "sim.engine.run": lambda rules: rules.usable_blocks,
+    "sim.engine.pipeline.run": lambda rules: rules.usable_blocks,
     "sim.engine.general.run": lambda rules: rules.usable_blocks,
     "sim.engine.sglang.run": lambda rules: rules.pool_tokens // rules.page_size,
 }
@@ -55,7 +56,9 @@ def balanced(collect: Callable[..., Run], num_blocks: Callable[[Any], int]) -> C
     def checked(rules: Any, *state: Any) -> Run:
         run = collect(rules, *state)
         total = run.bins.sum(axis=0)
-        for rows, whole in ((MEMORY_ROWS, num_blocks(rules) * run.duration_s), (TIME_ROWS, run.duration_s)):
+        stages = getattr(rules, "stages", 1)
+        for rows, size in ((MEMORY_ROWS, num_blocks(rules)), (TIME_ROWS, stages)):
+            whole = size * run.duration_s
             assert abs(total[list(rows)].sum() - whole) <= 1e-9 * whole, [(row.name, total[row]) for row in rows]
         return run
 

@@ -68,8 +68,8 @@ def _fit(found: Benchmark, asked: Asked) -> None:
     assert asked.scenario is not None
     deployment = asked.scenario.deployment
     st.caption(
-        f"Fitted on the deployment of the sidebar: {deployment.model} on {deployment.tensor_parallel_size} x "
-        f"{deployment.gpu}. Set it to what was measured."
+        f"Fitted on the deployment of the sidebar: {deployment.model} on {deployment.named_gpus}. "
+        "Set it to what was measured."
     )
     job = fit_job(asked.scenario, found)
     if job.problem:

@@ -71,7 +71,8 @@ def _note(
     """Say beside the knobs what they come to; or, among the choices, why they do not go together."""
     scheduler = scenario.scheduler if scenario else scheduler_at(base, texts)
     has_timeout = bool(scenario and scenario.workload.client_timeout_s)
-    notes[SYSTEM].caption(description(scheduler, has_timeout=has_timeout))
+    stages = scenario.deployment.pipeline_parallel_size if scenario else 1
+    notes[SYSTEM].caption(description(scheduler, has_timeout=has_timeout, stages=stages))
     if scenario is None:
         if section_of(refusal) == RECOMBINE and RECOMBINE in notes:
             notes[RECOMBINE].error(refusal)

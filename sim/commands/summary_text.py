@@ -45,7 +45,7 @@ def ledger_rows(summary: Summary) -> list[list[str]]:
     """Where KV memory and time went, side by side, rows of nothing left out."""
     memory, time = summary["memory_ledger"], summary["time_ledger"]
     left = shares(memory["rows"], memory["blocks_x_duration"])
-    right = shares(time["rows"], time["duration"])
+    right = shares(time["rows"], time["stages_x_duration"])
     length = max(len(left), len(right))
     left += [["", ""]] * (length - len(left))
     right += [["", ""]] * (length - len(right))

@@ -40,7 +40,8 @@ def is_same_deployment(deployment: Deployment, calibrated: CalibratedStep) -> bo
     """Whether coefficients were measured on such a deployment; its memory and KV blocks may differ."""
     measured = (calibrated.model, calibrated.gpu, calibrated.tensor_parallel_size, calibrated.kv_cache_dtype)
     asked = (deployment.model, deployment.gpu, deployment.tensor_parallel_size, deployment.kv_cache_dtype)
-    return measured == asked and calibrated.weight_dtype == weight_dtype(model(deployment.model), deployment)
+    is_alike = measured == asked and deployment.pipeline_parallel_size == 1
+    return is_alike and calibrated.weight_dtype == weight_dtype(model(deployment.model), deployment)
 
 
 def _calibrated(deployment: Deployment, calibrated: CalibratedStep) -> Band:
@@ -59,8 +60,10 @@ def _of_catalogue(deployment: Deployment, shape: Model, card: Gpu) -> Band:
     if not is_fitted:
         whose = "the vendor's other GPUs" if card.vendor == "NVIDIA" else "NVIDIA GPUs"  # no other vendor's are fitted
         return Band(None, f"datasheet estimate: {card.name} with the median efficiency of {whose}", False)
-    if deployment.tensor_parallel_size > 1 and not card.has_fast_link:
+    if deployment.gpus > 1 and not card.has_fast_link:
         return Band(ROUGH_PERCENT, f"±{ROUGH_PERCENT:g} %: several GPUs without NVLink", False)
+    if deployment.pipeline_parallel_size > 1:
+        return Band(ROUGH_PERCENT, f"±{ROUGH_PERCENT:g} %: no pipeline was measured, each stage by its layers", False)
     if shape.is_moe:
         text = f"±{ROUGH_PERCENT:g} %: mixture of experts by the catalogue's coefficients"
         return Band(ROUGH_PERCENT, text, False)

@@ -11,6 +11,7 @@ from sim.deployment import resolve
 from sim.engine.inputs import StepTime
 from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
+from sim.stages import Stage, stages_of
 from sim.system_spec import CalibratedStep, Deployment
 
 Floats = NDArray[np.float64]
@@ -30,23 +31,40 @@ def step_time(scenario: Scenario, max_tokens: int | None = None) -> StepTime:
     Returns
     -------
     StepTime
-        In seconds. Longer iterations go on with the slope of the table's end.
+        In seconds, through all stages of a pipeline. Longer iterations go on with the slope of the table's end.
+    """
+    stages = stage_times(scenario, max_tokens)
+    if len(stages) == 1:
+        return stages[0]
+    return StepTime(*(sum(parts) for parts in zip(*stages, strict=True)))
+
+
+def stage_times(scenario: Scenario, max_tokens: int | None = None) -> list[StepTime]:
+    """Step time on each stage of a pipeline, parameters as of `step_time`; one where there is no pipeline.
+
+    A stage's time is that of its layers, of the output head in the last, and of sending the hidden states to the next.
+    Every stage launches its own kernels and prepares its own inputs, so that each has the host's time.
     """
     if max_tokens is None:
         resolved = resolve(scenario)
         max_tokens = resolved.max_num_batched_tokens + resolved.max_num_seqs
     tokens = np.arange(max(2, min(max_tokens, LONGEST_TABLE) + 1), dtype=np.float64)
-    cost = scenario.cost
+    cost, deployment = scenario.cost, scenario.deployment
+    stages = stages_of(model(deployment.model), deployment.pipeline_parallel_size)
     if cost.source == "constant":
-        return StepTime(np.full(len(tokens), cost.step_ms / 1000), 0.0, 0.0, 0.0)
+        return [StepTime(np.full(len(tokens), cost.step_ms / 1000 * each.share), 0.0, 0.0, 0.0) for each in stages]
     host_ms = host_ms_of(scenario.scheduler.system) if cost.host_ms is None else cost.host_ms
-    return deployment_step_time(scenario.deployment, tokens, host_ms, cost.calibrated_step)
+    return [deployment_step_time(deployment, tokens, host_ms, cost.calibrated_step, each) for each in stages]
 
 
 def deployment_step_time(
-    deployment: Deployment, tokens: Floats, host_ms: float, calibrated: CalibratedStep | None = None
+    deployment: Deployment,
+    tokens: Floats,
+    host_ms: float,
+    calibrated: CalibratedStep | None = None,
+    stage: Stage | None = None,
 ) -> StepTime:
-    """Step time of a deployment.
+    """Step time of a deployment, or of one stage of it.
 
     Parameters
     ----------
@@ -57,11 +75,14 @@ def deployment_step_time(
         The engine's own time in each step.
     calibrated : CalibratedStep, optional
         What was fitted to measurements of this deployment; it replaces the catalogue's figures and the host time.
+    stage : Stage, optional
+        Of a pipeline; its layers' share of the time that was fitted as fixed.
     """
     fit, _ = catalogue_fit(deployment)
     if calibrated is not None:
         fit, host_ms = calibrated_fit(fit, calibrated)
-    return composed(terms_of(deployment, tokens), fit, host_ms)
+        host_ms *= 1.0 if stage is None else stage.share
+    return composed(terms_of(deployment, tokens, stage), fit, host_ms)
 
 
 def catalogue_fit(deployment: Deployment) -> tuple[Coefficients, bool]:
@@ -105,7 +126,7 @@ def linear_ms(terms: Terms, fit: Coefficients, host_ms: float) -> Floats:
     """Everything in a step but attention: (m,) float64, as the terms."""
     fixed_ms = fit.fixed_ms(terms.layers, terms.allreduces) + host_ms
     products_ms = smooth_max(fit.inv_eff_mem * terms.weights_ms, fit.inv_eff_flop * terms.flops_ms, fit.p)
-    return fixed_ms + products_ms + fit.allreduce(terms.gpus) * terms.transfer_ms
+    return fixed_ms + products_ms + fit.allreduce(terms.gpus) * terms.transfer_ms + terms.send_ms
 
 
 def smooth_max(a: Floats, b: Floats, p: float) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sim.catalog import Gpu, Model, gpu, model
 from sim.gpu_memory import WEIGHT_BYTES, expert_params, kv_bytes_per_token, quantised_params, weight_dtype
+from sim.stages import Stage
 from sim.system_spec import Deployment
 
 Floats = NDArray[np.float64]
@@ -28,9 +29,10 @@ class Terms(NamedTuple):
     attention_ms: float  # one unit of prefill work, q * context + q * q / 2
     transfer_ms: Floats  # (m,) all-reduces, over the link
     allreduces: int  # calls in a step
+    send_ms: Floats | float = 0.0  # (m,) hidden states for the next stage, over the link
 
 
-def terms_of(deployment: Deployment, tokens: Floats) -> Terms:
+def terms_of(deployment: Deployment, tokens: Floats, stage: Stage | None = None) -> Terms:
     """The terms of a deployment for iterations of so many tokens.
 
     Parameters
@@ -38,6 +40,8 @@ def terms_of(deployment: Deployment, tokens: Floats) -> Terms:
     deployment : Deployment
     tokens : (m,) float64
         Prefill and decode tokens of each iteration.
+    stage : Stage, optional
+        On its GPUs only; on all stages together if left out, without what one sends to the next.
 
     Returns
     -------
@@ -46,20 +50,29 @@ def terms_of(deployment: Deployment, tokens: Floats) -> Terms:
     """
     shape, card = model(deployment.model), gpu(deployment.gpu)
     gpus, dtype = deployment.tensor_parallel_size, weight_dtype(shape, deployment)
-    calls = 2 * shape.layers if gpus > 1 else 0  # after attention and after the MLP
+    layers, share = (shape.layers, 1.0) if stage is None else (stage.layers, stage.share)
+    calls = 2 * layers if gpus > 1 else 0  # after attention and after the MLP
     transfer_bytes = 2 * (gpus - 1) / gpus * tokens * shape.hidden * 2.0 * calls  # 16-bit hidden states over a ring
-    work_flops = 4.0 * shape.layers * shape.heads * shape.head_dim / gpus
+    work_flops = 4.0 * layers * shape.heads * shape.head_dim / gpus
     seen = share_of_context_read(shape)
     return Terms(
-        layers=shape.layers,
+        layers=layers,
         gpus=gpus,
-        weights_ms=weights_ms(shape, card, dtype, tokens) / gpus,
-        flops_ms=flops_ms(shape, card, dtype, tokens) / gpus,
-        kv_ms=seen * kv_bytes_per_token(shape, deployment) / (card.hbm_bw_gbs * 1e6),
+        weights_ms=part(weights_ms(shape, card, dtype, tokens), head_read_ms(shape, card), stage) / gpus,
+        flops_ms=part(flops_ms(shape, card, dtype, tokens), tokens * head_flops_ms(shape, card), stage) / gpus,
+        kv_ms=share * seen * kv_bytes_per_token(shape, deployment) / (card.hbm_bw_gbs * 1e6),
         attention_ms=seen * work_flops / (card.bf16_tflops * 1e9),
         transfer_ms=transfer_bytes / (card.link_gbs * 1e6),
         allreduces=calls,
+        send_ms=0.0 if stage is None or stage.is_last else tokens * shape.hidden * 2.0 / (card.link_gbs * 1e6),
     )
+
+
+def part(whole: Floats, head: Floats | float, stage: Stage | None) -> Floats:
+    """A stage's part of something that every layer and the output head take."""
+    if stage is None or stage.is_whole:
+        return whole
+    return (whole - head) * stage.share + head * stage.is_last
 
 
 def share_of_context_read(shape: Model) -> float:
@@ -76,6 +89,16 @@ def weights_ms(shape: Model, card: Gpu, dtype: str, tokens: Floats) -> Floats:
     plain = shape.matmul_params - quantised
     read = (quantised - experts) * WEIGHT_BYTES[dtype] + plain * WEIGHT_BYTES["bf16"]
     return (read + experts * WEIGHT_BYTES[dtype] * experts_reached(shape, tokens)) / (card.hbm_bw_gbs * 1e6)
+
+
+def head_read_ms(shape: Model, card: Gpu) -> float:
+    """Reading the output head, over one GPU."""
+    return shape.vocab * shape.hidden * WEIGHT_BYTES["bf16"] / (card.hbm_bw_gbs * 1e6)
+
+
+def head_flops_ms(shape: Model, card: Gpu) -> float:
+    """The output head's product for one token, over one GPU."""
+    return 2.0 * shape.vocab * shape.hidden / card.bf16_tflops / 1e9
 
 
 def experts_reached(shape: Model, tokens: Floats) -> Floats:

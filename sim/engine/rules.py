@@ -1,6 +1,6 @@
 """From a named system and its knobs to the rules the kernel reads."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sim.engine.inputs import Batching, Order, Reserve, Rules
 from sim.vllm_releases import VllmRelease, vllm_release
@@ -89,6 +89,29 @@ def _static(scenario: "Scenario", resolved: "Resolved") -> Rules:
         keep_blocks=0,
         reserve_full_isl=0,
     )
+
+
+def pipeline_rules(scenario: "Scenario", usable_blocks: int, watermark: float) -> dict[str, Any]:
+    """Rules of the loop with several batches in flight; none where there is no pipeline.
+
+    vLLM V1 keeps a batch in flight for each stage, with asynchronous scheduling one more, and lets chunks of one prompt
+    follow each other; with other choices in place of its own, and elsewhere, a request is in one batch at a time.
+
+    Source: vLLM 0.33.0, `EngineCore.step_with_batch_queue` and `VllmConfig.max_concurrent_batches`; schedulers.md 1.3.
+    """
+    stages, knobs = scenario.deployment.pipeline_parallel_size, scenario.scheduler
+    if stages == 1:
+        return {}
+    if knobs.system != "vllm_v1" or knobs.is_recombined:
+        return {"stages": stages, "most_in_flight": stages}
+    return {
+        "stages": stages,
+        "most_in_flight": stages + knobs.async_scheduling,
+        "is_async": knobs.async_scheduling,
+        "is_overlapping": 1,
+        "pause_s": ASYNC_PAUSE_S,
+        "keep_blocks": int(watermark * (usable_blocks + 1)),  # vLLM counts the null block here
+    }
 
 
 SYSTEMS = {"vllm_v1": _vllm_v1, "static": _static}

@@ -55,7 +55,7 @@ def bill(
         _replicas(needed_rps, rate * usable)
         for rate in (found.sustained.rate_rps, found.sustained.high_rps, found.sustained.low_rps)
     )
-    gpus = replicas * found.scenario.deployment.tensor_parallel_size
+    gpus = replicas * found.scenario.deployment.gpus
     price = price_of(found.scenario) if price_per_gpu_hour is None else price_per_gpu_hour
     usd = None if price is None else gpus * price
     tokens_per_hour = needed_rps * found.output_tokens * 3600

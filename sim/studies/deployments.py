@@ -26,7 +26,8 @@ def fitting(scenario: Scenario, gpus: Iterable[str] | None = None) -> list[Scena
     Returns
     -------
     list of Scenario
-        Tensor-parallel sizes up to a server's eight GPUs, or sixteen where eight do not hold the model. Only the own
+        Tensor-parallel sizes up to a server's eight GPUs, or sixteen where eight do not hold the model; without a
+        pipeline, unless the scenario has one. Only the own
         one where every step takes the same time, which says nothing of another GPU.
 
     Raises
@@ -53,8 +54,8 @@ def is_same(one: Scenario, other: Scenario) -> bool:
 
 
 def named(scenario: Scenario) -> str:
-    """`2 x H100-SXM`."""
-    return f"{scenario.deployment.tensor_parallel_size} x {scenario.deployment.gpu}"
+    """`2 x H100-SXM`, and of a pipeline `4 x H100-SXM in 2 stages`."""
+    return scenario.deployment.named_gpus
 
 
 def _sizes(scenario: Scenario, name: str) -> list[Scenario]:
@@ -73,8 +74,13 @@ def _sizes(scenario: Scenario, name: str) -> list[Scenario]:
 
 
 def _on(scenario: Scenario, name: str, size: int) -> Scenario:
-    values = {"deployment.gpu": name, "deployment.tensor_parallel_size": size}
-    if (name, size) != (scenario.deployment.gpu, scenario.deployment.tensor_parallel_size):
+    own = scenario.deployment
+    values = {
+        "deployment.gpu": name,
+        "deployment.tensor_parallel_size": size,
+        "deployment.pipeline_parallel_size": 1,
+    }
+    if (name, size, 1) != (own.gpu, own.tensor_parallel_size, own.pipeline_parallel_size):
         values |= {"deployment.num_gpu_blocks_override": None, "cost.source": "catalog", "cost.coefficients": None}
     if name != scenario.deployment.gpu:
         values["cost.price_per_gpu_hour"] = None
@@ -86,5 +92,5 @@ def _rank(scenario: Scenario, chosen: str) -> tuple[bool, float, float, int]:
     deployment = scenario.deployment
     percent = band(scenario).percent
     price = gpu(deployment.gpu).price_per_hour or 0.0
-    size = deployment.tensor_parallel_size
+    size = deployment.gpus
     return deployment.gpu != chosen, 100.0 if percent is None else percent, price * size, size

@@ -59,7 +59,7 @@ def frontier_point(scenario: Scenario, value: int, trace: Trace | None = None, *
     asked = with_values(saturated(scenario), {path: value, "workload.num_requests": requests})
     result = simulate(asked, replayed(asked, trace))
     tpot = percentile(result.tpot_s, 0.5)
-    per_gpu = plateau_tokens_per_s(result) / scenario.deployment.tensor_parallel_size
+    per_gpu = plateau_tokens_per_s(result) / scenario.deployment.gpus
     is_felt = tpot.m > 0 and not result.is_batch_delivery
     preemptions = int(result.run.counters["preemptions"])
     return FrontierPoint(value, 1 / float(tpot.value) if is_felt else float("nan"), float(per_gpu), preemptions)

@@ -20,11 +20,12 @@ from sim.engine.general.choices import (
     Victim,
 )
 from sim.engine.inputs import Predictions, Refinement, Requests, Rules, StepTime
-from sim.engine.rules import rules_of
+from sim.engine.rules import pipeline_rules, rules_of
 from sim.engine.sglang.inputs import SglangRules
 from sim.predictor_spec import Predictor
 from sim.systems import SYSTEMS, Choices, System
 from sim.systems.hints import SIZE_OF_BUCKET, first_levels, planned_batches, tail_means
+from sim.systems.pipeline import is_in_pipeline
 from sim.systems.predictors import predictor_in_force
 from sim.systems.sglang_rules import sglang_rules
 from sim.systems.system import PREEMPTIVE_ORDERS, reads_predictor
@@ -132,7 +133,8 @@ def plan_of(
     own = SYSTEMS[scheduler.system]
     if own.engine == "sglang":
         return Plan(sglang_rules(scenario, resolved))
-    if own.engine == "calendar" and not scheduler.is_recombined and scenario.workload.client_timeout_s is None:
+    is_plain = not scheduler.is_recombined and not is_in_pipeline(scenario)
+    if own.engine == "calendar" and is_plain and scenario.workload.client_timeout_s is None:
         return Plan(rules_of(scenario, resolved))
     scenario = scenario.model_copy(update={"predictor": predictor_in_force(scenario)})
     predictions = make_predictions(scenario, requests, info, replication)
@@ -182,6 +184,7 @@ def general_rules(given: Given) -> GeneralRules:
         "seed": scenario.seed,
         **(predictor_rules(predictor.in_use) if is_told else {}),
         **own_rules(given),
+        **pipeline_rules(scenario, resolved.usable_blocks, resolved.watermark),
     }
     if is_by_class(given):
         values |= {"queue": Queue.CLASS, "counting": Counting.NONE}

@@ -36,16 +36,18 @@ NEEDS: dict[str, tuple[str, ...]] = {  # knob: values of the five choices of whi
     "recollect": ("planned",),
 }
 OWN_ONLY = ("starvation_s",)  # no choice brings it along to another system
+OF_STAGES = ("async_scheduling",)
 OF_BATCHES = ("hold", "delivery", "batch_wait_s")
 
 
-def is_in_general_loop(scheduler: "Scheduler", *, has_timeout: bool) -> bool:
-    """Whether the loop of all combinations runs it, which has no prefix cache, priorities or releases of vLLM."""
+def is_in_general_loop(scheduler: "Scheduler", *, has_timeout: bool, has_stages: bool = False) -> bool:
+    """Whether a loop of all combinations runs it; those have no prefix cache, priorities or releases of vLLM."""
     own = SYSTEMS[scheduler.system]
-    return own.engine == "general" or (own.engine == "calendar" and (scheduler.is_recombined or has_timeout))
+    is_plain = not (scheduler.is_recombined or has_timeout or has_stages)
+    return own.engine == "general" or (own.engine == "calendar" and not is_plain)
 
 
-def knobs_read(scheduler: "Scheduler", *, has_timeout: bool = False) -> tuple[str, ...]:
+def knobs_read(scheduler: "Scheduler", *, has_timeout: bool = False, has_stages: bool = False) -> tuple[str, ...]:
     """Fields of a scheduler that a run reads.
 
     Parameters
@@ -54,6 +56,8 @@ def knobs_read(scheduler: "Scheduler", *, has_timeout: bool = False) -> tuple[st
         Need not be a combination that can run.
     has_timeout : bool
         Clients give up.
+    has_stages : bool
+        The model's layers are dealt over a pipeline.
 
     Returns
     -------
@@ -66,8 +70,9 @@ def knobs_read(scheduler: "Scheduler", *, has_timeout: bool = False) -> tuple[st
     in_force, usual = set(astuple(scheduler.choices)), set(astuple(own.choices))
     brought = [knob for knob, values in NEEDS.items() if knob not in OWN_ONLY and (in_force - usual) & set(values)]
     own_knobs = [knob for knob in own.knobs if knob not in NEEDS or in_force & set(NEEDS[knob])]
-    if is_in_general_loop(scheduler, has_timeout=has_timeout):
+    if is_in_general_loop(scheduler, has_timeout=has_timeout, has_stages=has_stages):
         has_batches = own.name == "static" and scheduler.choices.batching == "request"
-        general = (*NEEDS, "watermark", *(OF_BATCHES if has_batches else ()))
+        is_own_loop = has_stages and not scheduler.is_recombined
+        general = (*NEEDS, "watermark", *(OF_BATCHES if has_batches else ()), *(OF_STAGES if is_own_loop else ()))
         own_knobs = [knob for knob in own_knobs if knob in general]
     return tuple(dict.fromkeys((*ALWAYS, *RECOMBINED, *own_knobs, *brought)))

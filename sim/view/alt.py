@@ -38,7 +38,7 @@ def memory(run: RunView) -> str:
 
 def time(run: RunView) -> str:
     """The largest rows of the ledger."""
-    whole = run.summary["time_ledger"]["duration"] or 1.0
+    whole = run.summary["time_ledger"]["stages_x_duration"] or 1.0
     rows = sorted(run.summary["time_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
     shares = ", ".join(f"{TIME_STYLE[name].label} {value / whole:.0%}" for name, value in rows)
     return f"Time over the run by use; on average {shares}."

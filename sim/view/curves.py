@@ -61,7 +61,7 @@ def over_time(result: Result) -> OverTime:
         mean[:, Bin.RUNNING],
         mean[:, Bin.WAITING],
         {row.name.lower(): mean[:, row] / result.resolved.usable_blocks for row in MEMORY_ROWS},
-        {row.name.lower(): mean[:, row] for row in TIME_ROWS},
+        {row.name.lower(): mean[:, row] / result.ledger.stages for row in TIME_ROWS},
     )
 
 

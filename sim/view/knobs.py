@@ -333,6 +333,10 @@ SERVER = (
     Knob("deployment.tensor_parallel_size", "Tensor parallel (GPUs)",
          "More GPUs: shorter steps and more KV memory, at the price of communication.",
          "choice", allowed(Deployment, "tensor_parallel_size")),
+    Knob("deployment.pipeline_parallel_size", "Pipeline parallel (stages)",
+         "Layers dealt over stages: more KV memory for larger models, and no shorter steps; TPOT stays or grows, and "
+         "stages stand empty (bubble row) while there are fewer batches than stages.",
+         "choice", ("1", "2", "3", "4", "8")),
     Knob("deployment.weight_dtype", "Weight dtype",
          "Smaller weights are read faster (shorter TPOT) and leave more KV memory.",
          "choice", allowed(Deployment, "weight_dtype")),

@@ -185,10 +185,7 @@ def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], b
         if (value := getattr(slo, field)) is not None
     )
     deployment = scenario.deployment
-    parts = [
-        f"Target: {target:.0%} of requests have a {limits}, on {deployment.tensor_parallel_size} x {deployment.gpu} "
-        f"with {deployment.model}."
-    ]
+    parts = [f"Target: {target:.0%} of requests have a {limits}, on {deployment.named_gpus} with {deployment.model}."]
     if assumed is not None:
         figures = [
             f"{name} {value:,.0f}"

@@ -55,7 +55,7 @@ def memory_steps(summary: Summary) -> list[Step]:
 
 def time_steps(summary: Summary) -> list[Step]:
     """The same of the time ledger; last what went into wanted tokens."""
-    return _steps(summary["time_ledger"]["rows"], summary["time_ledger"]["duration"], TIME_ROWS, 1)
+    return _steps(summary["time_ledger"]["rows"], summary["time_ledger"]["stages_x_duration"], TIME_ROWS, 1)
 
 
 def _steps(rows: Mapping[str, float], whole: float, ledger: tuple[Bin, ...], side: int) -> list[Step]:

@@ -73,7 +73,7 @@ def report(run: RunView, origin: Origin, load_points: Sequence[LoadPoint] = ()) 
         "Pictures": _pictures(run, load_points),
         "Latencies": _table(latency_rows(run.summary["metrics"])),
         "Where the KV memory went": _ledger(run.summary["memory_ledger"], "blocks_x_duration", MEMORY_STYLE),
-        "Where the time went": _ledger(run.summary["time_ledger"], "duration", TIME_STYLE),
+        "Where the time went": _ledger(run.summary["time_ledger"], "stages_x_duration", TIME_STYLE),
         "How far to trust it": _trust(run),
         "The same run again": _again(run.scenario, origin),
         "A server configured so": _server(run.scenario),

@@ -55,7 +55,7 @@ def plain(value: str) -> str:
     return value.replace("_", " ")
 
 
-def description(scheduler: Scheduler, *, has_timeout: bool = False) -> str:
+def description(scheduler: Scheduler, *, has_timeout: bool = False, stages: int = 1) -> str:
     """One line on what a scheduler knows, reserves and does when memory runs out, with what was put in place.
 
     Parameters
@@ -63,6 +63,8 @@ def description(scheduler: Scheduler, *, has_timeout: bool = False) -> str:
     scheduler : Scheduler
     has_timeout : bool
         Clients give up.
+    stages : int
+        Of a pipeline.
     """
     own, choices = SYSTEMS[scheduler.system], scheduler.choices
     changed = [name for name in CHOICES if getattr(scheduler, name) is not None]
@@ -78,16 +80,21 @@ def description(scheduler: Scheduler, *, has_timeout: bool = False) -> str:
         gives_way = own.gives_way
     parts.append(f"Gives way: {gives_way}.")
     if scheduler.system == "vllm_v1":
-        parts.append(_mode(scheduler, has_timeout=has_timeout))
+        parts.append(_mode(scheduler, has_timeout=has_timeout, stages=stages))
     return " ".join(parts)
 
 
-def _mode(scheduler: Scheduler, *, has_timeout: bool) -> str:
+def _mode(scheduler: Scheduler, *, has_timeout: bool, stages: int) -> str:
     """How vLLM's loop goes, and what of it other choices leave out."""
+    left_out = "no prefix caching, no priorities, no older releases"
+    way = "asynchronous" if scheduler.async_scheduling else "synchronous"
+    if stages > 1 and not scheduler.is_recombined:
+        in_flight = stages + scheduler.async_scheduling
+        return f"Scheduling is {way}, with up to {in_flight} batches in flight; in a pipeline {left_out}."
     if is_in_general_loop(scheduler, has_timeout=has_timeout):
         why = "other choices" if scheduler.is_recombined else "clients that give up"
-        return f"With {why}: synchronous scheduling, no prefix caching, no priorities, no older releases."
-    return f"Scheduling is {'asynchronous' if scheduler.async_scheduling else 'synchronous'}."
+        return f"With {why}: synchronous scheduling, {left_out}."
+    return f"Scheduling is {way}."
 
 
 def predictor_note(scheduler: Scheduler, predictor: Predictor) -> str:

@@ -13,7 +13,6 @@ from sim.gpu_memory import weight_dtype
 from sim.scenario import Scenario
 from sim.scheduler_spec import Recombination, Scheduler
 from sim.sglang_spec import Sglang
-from sim.system_spec import Deployment
 
 
 class ServerCommand(NamedTuple):
@@ -102,6 +101,7 @@ def _of_deployment(scenario: Scenario) -> list[str]:
     context = resolve(scenario).max_model_len
     return [
         *_flag("--tensor-parallel-size", deployment.tensor_parallel_size, 1),
+        *_flag("--pipeline-parallel-size", deployment.pipeline_parallel_size, 1),
         *_flag("--quantization", _quantization(scenario), ""),
         *_flag("--kv-cache-dtype", deployment.kv_cache_dtype, "auto"),
         *_flag("--gpu-memory-utilization", f"{deployment.gpu_memory_utilization:g}", "0.9"),
@@ -129,7 +129,7 @@ def _of_scheduler(scheduler: Scheduler, defaults: tuple[int, int]) -> list[str]:
 def _notes(scenario: Scenario) -> list[str]:
     """What the command line does not say, or says only nearly."""
     deployment, scheduler = scenario.deployment, scenario.scheduler
-    found = [f"Run it on {_gpus(deployment)}."]
+    found = [f"Run it on {deployment.named_gpus}."]
     if any(getattr(scheduler, choice) is not None for choice in Recombination.model_fields):
         found.append("The choices put in place of the server's own have no flag.")
     if scheduler.system == "vllm_v1" and scheduler.vllm_release != "0.33.0":
@@ -141,10 +141,6 @@ def _notes(scenario: Scenario) -> list[str]:
     if any(task.priority for task in scenario.workload.types):
         found.append("Priorities travel in each request.")
     return found
-
-
-def _gpus(deployment: Deployment) -> str:
-    return f"{deployment.tensor_parallel_size} x {deployment.gpu}"
 
 
 def _flag(name: str, value: object, default: object) -> list[str]:

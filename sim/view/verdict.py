@@ -86,7 +86,7 @@ def _limiting(summary: Summary) -> str:
     rows = {name: value / whole for name, value in summary["memory_ledger"]["rows"].items()}
     time = summary["time_ledger"]
     preempted = summary["metrics"]["preempted_requests"] / summary["requests"]["total"]
-    recompute = time["rows"]["recompute"] / (time["duration"] or 1.0)
+    recompute = time["rows"]["recompute"] / (time["stages_x_duration"] or 1.0)
     if failures := summary["counters"].get("oom_count"):
         times = "once" if failures == 1 else f"{failures:,} times"
         return (
@@ -94,7 +94,7 @@ def _limiting(summary: Summary) -> str:
             "the time goes into computing tokens again"
         )
     if preempted >= NOTABLE:
-        moved = time["rows"]["swap"] / (time["duration"] or 1.0)
+        moved = time["rows"]["swap"] / (time["stages_x_duration"] or 1.0)
         costs = [f"{short_percent(recompute)} of the time goes into computing tokens again"]
         if summary["counters"].get("swaps"):
             costs = [f"{short_percent(moved)} of the time goes into moving KV to host memory and back"] + (

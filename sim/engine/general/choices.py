@@ -141,7 +141,11 @@ class GeneralRules(NamedTuple):
     predict_step_s: float = 0.0  # synchronous prediction: each arrival lengthens the next iteration
     timeout_s: float = 0.0  # the client gives up so long after arrival; 0: never
     seed: int = 0
-    is_async: int = 0
+    stages: int = 1  # pipeline parallelism; the loop of sim/engine/pipeline is the only one that reads these five
+    most_in_flight: int = 1  # batches called and not applied
+    is_async: int = 0  # calls are made ahead of the tokens that they compute
+    is_overlapping: int = 0  # chunks of one prompt may be in several batches; running members in order of admission
+    pause_s: float = 0.0  # sleep of the loop after an iteration that executed nothing
     head_lasts: int = 0  # filled in: who is next depends on nothing but the queue
 
 

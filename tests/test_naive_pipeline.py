@@ -1,0 +1,178 @@
+"""The loop of a pipeline and a naive one agree on random scenarios, on one stage both with the real vLLM."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sim.engine import Run
+from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin
+from sim.engine.general.choices import Batching, Eviction, GeneralRules, Hints, Prefill, Queue, Reservation, Victim
+from sim.engine.inputs import Order, Requests, Rules, StepTime
+from sim.engine.pipeline.run import run_pipeline
+from sim.golden import replay
+from tests.naive_pipeline import NaivePipelineRun, bubble, simulate
+from tests.naive_tables import async_columns, outcome_of, step_table
+from tests.scenarios import MAX_CALLS, Scenario, step_times, vllm_scenarios
+from tests.shared import SHARED, needs_shared
+
+
+def general_rules(rules: Rules, stages: int, *, is_async: bool, pause: float) -> GeneralRules:
+    """vLLM V1's rules as the loop of a pipeline has them."""
+    return GeneralRules(
+        batching=Batching.ITERATION,
+        prefill=Prefill.CHUNKED,
+        reservation=Reservation.CHUNK,
+        queue=Queue.ARRIVAL,
+        eviction=Eviction.RECOMPUTE,
+        victim=Victim.LAST_ADMITTED,
+        block_size=rules.block_size,
+        usable_blocks=rules.usable_blocks,
+        max_num_seqs=rules.max_num_seqs,
+        max_num_batched_tokens=rules.max_num_batched_tokens,
+        max_model_len=rules.max_model_len,
+        long_prefill_token_threshold=rules.long_prefill_token_threshold,
+        reserve_full_isl=rules.reserve_full_isl,
+        keep_blocks=rules.keep_blocks,
+        stages=stages,
+        most_in_flight=stages + is_async,
+        is_async=int(is_async),
+        is_overlapping=1,
+        pause_s=pause,
+    )
+
+
+def no_hints(requests: Requests) -> Hints:
+    """Nothing is known about the requests."""
+    n = len(requests.cap)
+    zeros = np.zeros(n)
+    whole = np.zeros(n, np.int64)
+    return Hints(zeros, zeros, requests.cap, requests.cap, requests.cap, whole, whole + n, np.ones(1))
+
+
+def engine_run(
+    rules: Rules, requests: Requests, stages: list[StepTime], *, is_async: bool, pause: float, max_calls: int | None
+) -> Run:
+    own = general_rules(rules, len(stages), is_async=is_async, pause=pause)
+    return run_pipeline(own, requests, no_hints(requests), stages, max_calls=max_calls, record_steps=True)
+
+
+class Piped(NamedTuple):
+    """A scenario of vLLM's newest release without prefix cache or priorities, on stages."""
+
+    rules: Rules
+    requests: Requests
+    stages: list[StepTime]
+    is_async: bool
+    pause: float
+
+
+@st.composite
+def piped(draw: Any) -> Piped:
+    scenario: Scenario = draw(vllm_scenarios())
+    rules = scenario.rules._replace(
+        order=Order.FCFS, prefix_caching=0, chunked_prefill=1, self_preempt_stops=0, limit_lone=0, free_to_back=0
+    )
+    stages = [draw(step_times()) for _ in range(draw(st.integers(1, 4)))]
+    if draw(st.booleans()):
+        stages = [stages[0]] * len(stages)
+    return Piped(rules, scenario.requests, stages, draw(st.booleans()), draw(st.sampled_from([0.0, 0.001, 2.0])))
+
+
+def both(example: Piped) -> tuple[NaivePipelineRun, Run]:
+    rules, requests, stages, is_async, pause = example
+    naive = simulate(rules, requests, stages, is_async=is_async, pause=pause, max_calls=MAX_CALLS)
+    assume(naive.num_calls < MAX_CALLS)
+    return naive, engine_run(rules, requests, stages, is_async=is_async, pause=pause, max_calls=MAX_CALLS)
+
+
+def assert_agreement(naive: NaivePipelineRun, run: Run, *, is_async: bool) -> None:
+    assert run.steps is not None
+    assert run.async_columns is not None
+    expected = step_table(naive.calls)
+    for name, column in expected._asdict().items():
+        own = getattr(run.steps, name)
+        assert own.shape == column.shape, name
+        if name.endswith("_s"):
+            np.testing.assert_allclose(own, column, rtol=1e-12, err_msg=name)
+        else:
+            np.testing.assert_array_equal(own, column, name)
+    columns = async_columns(naive)  # type: ignore[arg-type]
+    for name, value in columns._asdict().items():
+        if name == "placeholders" and not is_async:
+            continue
+        np.testing.assert_allclose(getattr(run.async_columns, name), value, rtol=1e-12, err_msg=name)
+    outcome = outcome_of(naive.members, naive.calls, naive.token_times, np.array(naive.memory_token_s))
+    for name, value in outcome._asdict().items():
+        np.testing.assert_allclose(getattr(run.outcome, name), value, rtol=1e-9, atol=1e-9, err_msg=name)
+    assert run.duration_s == pytest.approx(naive.duration, rel=1e-12)
+
+
+def assert_accounts(example: Piped, naive: NaivePipelineRun, run: Run) -> None:
+    """Both ledgers balance in every bin, the bubble is what the stages' spans leave, every token is counted once."""
+    stages = len(example.stages)
+    width = np.full(len(run.bins), run.bin_width_s)
+    width[-1] = run.duration_s - run.bin_width_s * (len(run.bins) - 1)
+    for rows, size in ((MEMORY_ROWS, example.rules.usable_blocks), (TIME_ROWS, stages)):
+        part = run.bins[:, list(rows)]
+        scale = size * max(run.duration_s, 1.0)
+        np.testing.assert_allclose(part.sum(axis=1), size * width, rtol=0, atol=1e-9 * scale)
+        assert np.all(part >= -1e-9 * scale)
+    total = run.bins.sum(axis=0)
+    if naive.calls:
+        assert total[Bin.BUBBLE] == pytest.approx(bubble(naive), rel=1e-9, abs=1e-9)
+    scheduled = sum(chunk.tokens for call in naive.calls for chunk in call.scheduled)
+    assert total[Bin.PREFILL_TOKENS] + total[Bin.DECODE_TOKENS] == pytest.approx(scheduled, rel=1e-9)
+    assert total[Bin.OUTPUT_TOKENS] == pytest.approx(run.outcome.emitted.sum(), rel=1e-9)
+    assert total[Bin.RECOMPUTED_TOKENS] == pytest.approx(run.outcome.recomputed_tokens.sum(), rel=1e-9)
+
+
+@settings(max_examples=100)
+@given(piped())
+def test_engine_and_naive_agree(example: Piped) -> None:
+    naive, run = both(example)
+    assert_agreement(naive, run, is_async=example.is_async)
+    assert_accounts(example, naive, run)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(piped())
+def test_engine_and_naive_agree_on_many_scenarios(example: Piped) -> None:
+    naive, run = both(example)
+    assert_agreement(naive, run, is_async=example.is_async)
+    assert_accounts(example, naive, run)
+
+
+def is_within(path: Path) -> bool:
+    """Whether a golden needs nothing that the loop of a pipeline does not have."""
+    config = json.loads(gzip.decompress(path.read_bytes()))["config"]
+    is_plain = config["policy"] == "fcfs" and not config["enable_prefix_caching"]
+    return bool(is_plain and config["enable_chunked_prefill"])
+
+
+SYNC = [path for path in sorted((SHARED / "goldens" / "vllm").glob("*.json.gz")) if is_within(path)]
+ASYNC = [path for path in sorted((SHARED / "goldens" / "vllm_async").glob("*.json.gz")) if is_within(path)]
+
+
+@needs_shared
+@pytest.mark.parametrize("path", SYNC, ids=lambda path: path.name)
+def test_one_stage_reproduces_every_step_of_the_real_scheduler(path: Path) -> None:
+    def run(rules: Rules, requests: Requests, step: StepTime, *, max_calls: int | None) -> Run:
+        return engine_run(rules, requests, [step], is_async=False, pause=0.0, max_calls=max_calls)
+
+    assert replay(path, run).difference is None
+
+
+@needs_shared
+@pytest.mark.parametrize("path", ASYNC, ids=lambda path: path.name)
+def test_one_stage_reproduces_every_step_of_the_real_asynchronous_loop(path: Path) -> None:
+    def run(rules: Rules, requests: Requests, step: StepTime, *, pause: float) -> Run:
+        return engine_run(rules, requests, [step], is_async=True, pause=pause, max_calls=None)
+
+    assert replay(path, run).difference is None
