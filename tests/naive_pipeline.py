@@ -122,20 +122,20 @@ class Loop:
         return max(start, self.all[before].end) if self.scheduler.is_async and before >= 0 else start
 
     def call(self) -> Batch:
-        start = self.start()
+        at = start = self.start()
         high = [member.high_water for member in self.scheduler.members]
         chunks, preempted = self.scheduler.schedule()
         self.is_unannounced = False
         spans = []
         for j, stage in enumerate(self.stages):
-            entered = max(start, self.free[j]) if chunks else max(start, self.free[-1])
-            start = entered + (self.seconds(chunks, high, stage) if chunks else 0.0)
-            spans.append((entered, start))
+            entered = max(at, self.free[j] if chunks else self.free[-1])
+            at = entered + (self.seconds(chunks, high, stage) if chunks else 0.0)
+            spans.append((entered, at))
             if chunks:
-                self.free[j] = start
+                self.free[j] = at
         made = Batch(
             called=self.now,
-            start=spans[0][0],
+            start=start,
             end=spans[-1][1],
             scheduled=chunks,
             sampled=self.scheduler.sampled,

@@ -29,7 +29,10 @@ BUDGET = "scheduler.max_num_batched_tokens"
 
 
 def run(stages: int, output_len: list[int], prompt_len: int = 1, base: Scenario = ASYNC, **values: Any) -> Result:
-    changed = {name.replace("__", "."): value for name, value in values.items()}
+    """All end where their cap says, so that the scheduler foresees it."""
+    changed = {"workload.types.0.cap": max(output_len)} | {
+        name.replace("__", "."): value for name, value in values.items()
+    }
     return simulate(with_values(base, {PP: stages, **changed}), trace(output_len, prompt_len), record_steps=True)
 
 
@@ -99,10 +102,13 @@ def test_the_synchronous_loop_of_vllm_pauses_when_its_only_request_is_under_way(
 
 
 def test_an_arrival_is_seen_when_the_batch_under_way_is_through() -> None:
-    """The queue is full of an empty batch, and the loop waits for the oldest although the first stage is free."""
+    """The queue is full, with an empty batch in it: the loop waits for the oldest although the first stage is free, and
+    the newcomer's batch enters behind the one that was called already."""
     asked = with_values(ASYNC, {PP: 2, "workload.arrivals.kind": "trace"})
     result = simulate(asked, trace([3, 1], arrival_s=[0.0, 0.2]), record_steps=True)
-    assert result.run.outcome.first_scheduled_s[1] == pytest.approx(1.0, rel=1e-12)
+    assert result.run.async_columns is not None
+    assert result.run.async_columns.called_s[2] == pytest.approx(1.0, rel=1e-12)
+    assert result.run.outcome.first_scheduled_s[1] == pytest.approx(1.5, rel=1e-12)
 
 
 def test_a_displaced_request_gets_the_token_that_was_under_way() -> None:

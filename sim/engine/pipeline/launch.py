@@ -8,7 +8,6 @@ from numba import njit
 from sim.engine.accounts import Bin
 from sim.engine.general.reserve import known_tokens
 from sim.engine.jit import JIT
-from sim.engine.loop import linear_time
 from sim.engine.pipeline.state import (
     AHEAD,
     B_CHUNK_CONTEXT,
@@ -32,7 +31,6 @@ from sim.engine.pipeline.state import (
     FLYING,
     HAS_SAMPLED,
     LEAVES_S,
-    NUM_BATCH_COLUMNS,
     PREDICTOR_S,
     REDO_CONTEXT,
     REDO_WORK,
@@ -73,40 +71,38 @@ def next_start_s(rules, flight, count, real):
 def launch(swap_s, predictor_s, rules, inputs, records, times, flight, count, real):
     """Put the batch into the queue; its tokens."""
     at = count[PUSHED] % rules.most_in_flight
-    batch = flight.batches[at]
-    size = drop_undone(batch[B_SIZE], at, flight)
-    for column in range(NUM_BATCH_COLUMNS):
-        batch[column] = 0
-    batch[B_ROW] = -1
-    batch[B_SIZE] = size
-    flight.work[at, :] = 0.0
+    size = drop_undone(at, flight)
+    clear(at, flight)
+    flight.batches[at, B_ROW] = -1
+    flight.batches[at, B_SIZE] = size
     flight.work[at, SWAP_S] = swap_s
     flight.work[at, PREDICTOR_S] = predictor_s
     for k in range(size):
-        measure(flight.entries[at, k], batch, flight.work[at], flight.on_way, rules, inputs, records, count)
-    start_s = real[START_S]
-    if batch[B_TOKENS] > 0:
-        for j in range(rules.stages):
-            start_s = max(start_s, flight.free_s[j])
-            flight.spans[at, j, ENTERS_S] = start_s
-            start_s += time_on_stage(j, at, times, flight)
-            flight.spans[at, j, LEAVES_S] = start_s
-            flight.free_s[j] = start_s
-    else:
-        flight.spans[at, :, :] = max(start_s, flight.free_s[rules.stages - 1])
-        flight.rows[at, :, :] = 0.0
+        measure(at, k, flight, rules, inputs, records, count)
+    tokens = flight.batches[at, B_TOKENS]
+    at_s = real[START_S]
+    if tokens == 0:
+        at_s = max(at_s, flight.free_s[rules.stages - 1])
+    for j in range(rules.stages):
+        if tokens > 0:
+            at_s = max(at_s, flight.free_s[j])
+        flight.spans[at, j, ENTERS_S] = at_s
+        if tokens > 0:
+            at_s += time_on_stage(j, at, times, flight)
+            flight.free_s[j] = at_s
+        flight.spans[at, j, LEAVES_S] = at_s
     count[PUSHED] += 1
     count[IN_FLIGHT] += 1
-    count[SUM_STEPS] += batch[B_TOKENS] > 0
-    count[SUM_TOKENS] += batch[B_TOKENS]
-    return batch[B_TOKENS]
+    count[SUM_STEPS] += tokens > 0
+    count[SUM_TOKENS] += tokens
+    return tokens
 
 
 @njit(**JIT)
-def drop_undone(size, at, flight):
+def drop_undone(at, flight):
     """Entries whose member gave way later in the same call leave the batch; its size."""
     kept = 0
-    for k in range(size):
+    for k in range(flight.batches[at, B_SIZE]):
         if flight.entries[at, k, E_TOKENS] > 0:
             for column in range(flight.entries.shape[2]):
                 flight.entries[at, kept, column] = flight.entries[at, k, column]
@@ -115,37 +111,49 @@ def drop_undone(size, at, flight):
 
 
 @njit(**JIT)
-def measure(entry, batch, work, on_way, rules, inputs, records, count):
+def clear(at, flight):
+    """Nothing is known yet of the batch at this place."""
+    for column in range(flight.batches.shape[1]):
+        flight.batches[at, column] = 0
+    for column in range(flight.work.shape[1]):
+        flight.work[at, column] = 0.0
+
+
+@njit(**JIT)
+def measure(at, k, flight, rules, inputs, records, count):
     """Add one member to the batch's sums, cut at the high-water mark of tokens that were computed once before."""
-    i = entry[E_REQUEST]
-    tokens = entry[E_TOKENS]
-    before = entry[E_BEFORE]
+    batches, work, on_way = flight.batches, flight.work, flight.on_way
+    i = flight.entries[at, k, E_REQUEST]
+    tokens = flight.entries[at, k, E_TOKENS]
+    before = flight.entries[at, k, E_BEFORE]
     high = records.out_n[i, HIGH_WATER]
     known = known_tokens(i, inputs.asked, records.out_n) + on_way[i, AHEAD]
-    is_new = before >= high or on_way[i, HAS_SAMPLED]
-    entry[E_SAMPLES] = before + tokens == known
-    entry[E_DECODES] = tokens == 1 and before + 1 == known and known > inputs.asked[i, PROMPT_LEN] and is_new
+    is_sampled = before + tokens == known
+    is_new = before >= high or on_way[i, HAS_SAMPLED] == 1
+    is_decode = is_sampled and tokens == 1 and known > inputs.asked[i, PROMPT_LEN] and is_new
+    flight.entries[at, k, E_SAMPLES] = is_sampled
+    flight.entries[at, k, E_DECODES] = is_decode
     redo = max(min(before + tokens, high) - before, 0)
     records.out_n[i, RECOMPUTED] += redo
-    batch[B_TOKENS] += tokens
-    if entry[E_DECODES]:
-        batch[B_DECODING] += 1
-        batch[B_DECODING_KV] += before + 1
-        batch[B_REDO] += redo
-        batch[B_REDO_KV] += redo * (before + 1)
+    batches[at, B_TOKENS] += tokens
+    if is_decode:
+        batches[at, B_DECODING] += 1
+        batches[at, B_DECODING_KV] += before + 1
+        batches[at, B_REDO] += redo
+        batches[at, B_REDO_KV] += redo * (before + 1)
     else:
-        batch[B_CHUNK_TOKENS] += tokens
-        batch[B_CHUNK_REDO] += redo
-        batch[B_CHUNK_CONTEXT] += before
+        batches[at, B_CHUNK_TOKENS] += tokens
+        batches[at, B_CHUNK_REDO] += redo
+        batches[at, B_CHUNK_CONTEXT] += before
         all_work = tokens * before + 0.5 * tokens * tokens
         share = redo / tokens
-        work[REDO_CONTEXT] += share * before
-        work[REDO_WORK] += share * all_work
-        work[USEFUL_CONTEXT] += (1.0 - share) * before
-        work[USEFUL_WORK] += (1.0 - share) * all_work
+        work[at, REDO_CONTEXT] += share * before
+        work[at, REDO_WORK] += share * all_work
+        work[at, USEFUL_CONTEXT] += (1.0 - share) * before
+        work[at, USEFUL_WORK] += (1.0 - share) * all_work
     on_way[i, SERVED] = 0
     on_way[i, FLYING] += tokens
-    if entry[E_SAMPLES]:
+    if is_sampled:
         on_way[i, HAS_SAMPLED] = 1
         on_way[i, AHEAD] += rules.is_async
         on_way[i, ELIGIBLE] = count[PUSHED] + rules.stages
@@ -154,34 +162,31 @@ def measure(entry, batch, work, on_way, rules, inputs, records, count):
 @njit(**JIT)
 def time_on_stage(j, at, times, flight):
     """Seconds of a batch on one stage, written into the rows of the time ledger as well."""
-    batch = flight.batches[at]
-    work = flight.work[at]
-    rows = flight.rows[at, j]
-    tokens = batch[B_TOKENS]
+    batches, work, rows = flight.batches, flight.work, flight.rows
+    tokens = batches[at, B_TOKENS]
     kv_s = times.kv_s[j]
     attention_s = times.attention_s[j]
-    linear_s = linear_time(tokens, times.linear_s[j], times.beyond_s[j])
+    last = times.linear_s.shape[1] - 1
+    linear_s = times.linear_s[j, min(tokens, last)] + max(tokens - last, 0) * times.beyond_s[j]
     fixed_s = times.linear_s[j, 0]
     token_s = (linear_s - fixed_s) / tokens
-    redo, dropped = batch[B_REDO], batch[B_DROPPED]
-    chunk_redo = batch[B_CHUNK_REDO]
-    rows[:] = 0.0
-    rows[Bin.FIXED - FIRST_ROW] = fixed_s
-    rows[Bin.PREFILL - FIRST_ROW] = (
-        (batch[B_CHUNK_TOKENS] - chunk_redo) * token_s + kv_s * work[USEFUL_CONTEXT] + attention_s * work[USEFUL_WORK]
+    redo = batches[at, B_REDO]
+    chunk_redo = batches[at, B_CHUNK_REDO]
+    decoding = batches[at, B_DECODING] - redo - batches[at, B_DROPPED]
+    prompts = batches[at, B_CHUNK_TOKENS] - chunk_redo
+    decoding_kv = batches[at, B_DECODING_KV] - batches[at, B_REDO_KV]
+    redo_kv = batches[at, B_REDO_KV] + work[at, REDO_CONTEXT]
+    rows[at, j, Bin.FIXED - FIRST_ROW] = fixed_s
+    rows[at, j, Bin.PREFILL - FIRST_ROW] = (
+        prompts * token_s + kv_s * work[at, USEFUL_CONTEXT] + attention_s * work[at, USEFUL_WORK]
     )
-    rows[Bin.DECODE - FIRST_ROW] = (batch[B_DECODING] - redo - dropped) * token_s + kv_s * (
-        batch[B_DECODING_KV] - batch[B_REDO_KV]
+    rows[at, j, Bin.DECODE - FIRST_ROW] = decoding * token_s + kv_s * decoding_kv
+    rows[at, j, Bin.RECOMPUTE - FIRST_ROW] = (
+        (redo + chunk_redo) * token_s + kv_s * redo_kv + attention_s * work[at, REDO_WORK]
     )
-    rows[Bin.RECOMPUTE - FIRST_ROW] = (
-        (redo + chunk_redo) * token_s + kv_s * (batch[B_REDO_KV] + work[REDO_CONTEXT]) + attention_s * work[REDO_WORK]
-    )
-    rows[Bin.PADDING - FIRST_ROW] = dropped * token_s
-    reading_s = kv_s * (batch[B_DECODING_KV] + batch[B_CHUNK_CONTEXT])
-    seconds = linear_s + reading_s + attention_s * (work[USEFUL_WORK] + work[REDO_WORK])
-    extra_s = work[SWAP_S]  # every stage moves its layers' part
-    rows[Bin.SWAP - FIRST_ROW] = work[SWAP_S]
-    if j == 0:
-        extra_s += work[PREDICTOR_S]
-        rows[Bin.PREDICTOR - FIRST_ROW] = work[PREDICTOR_S]
-    return seconds + extra_s
+    rows[at, j, Bin.PADDING - FIRST_ROW] = batches[at, B_DROPPED] * token_s
+    rows[at, j, Bin.SWAP - FIRST_ROW] = work[at, SWAP_S]  # every stage moves its layers' part
+    rows[at, j, Bin.PREDICTOR - FIRST_ROW] = work[at, PREDICTOR_S] if j == 0 else 0.0
+    reading_s = kv_s * (batches[at, B_DECODING_KV] + batches[at, B_CHUNK_CONTEXT])
+    seconds = linear_s + reading_s + attention_s * (work[at, USEFUL_WORK] + work[at, REDO_WORK])
+    return seconds + (work[at, SWAP_S] + rows[at, j, Bin.PREDICTOR - FIRST_ROW])

@@ -54,17 +54,17 @@ def add_stages(start_s, end_s, rules, flight, bins, count):
     From its first stage to its last a batch is at work or waits for one before it that is, so that the pipeline works
     without a break while any batch is in it.
     """
+    last = rules.stages - 1
     at_s = start_s
     k = 0
     while k < count[IN_FLIGHT]:
         first = k
-        opens_s = span(first, rules, flight, count)[0, ENTERS_S]
-        closes_s = span(first, rules, flight, count)[rules.stages - 1, LEAVES_S]
+        opens_s = min(max(flight.spans[place_of(k, rules, count), 0, ENTERS_S], at_s), end_s)
+        closes_s = flight.spans[place_of(k, rules, count), last, LEAVES_S]
         k += 1
-        while k < count[IN_FLIGHT] and span(k, rules, flight, count)[0, ENTERS_S] <= closes_s:
-            closes_s = span(k, rules, flight, count)[rules.stages - 1, LEAVES_S]
+        while k < count[IN_FLIGHT] and flight.spans[place_of(k, rules, count), 0, ENTERS_S] <= closes_s:
+            closes_s = flight.spans[place_of(k, rules, count), last, LEAVES_S]
             k += 1
-        opens_s = min(max(opens_s, at_s), end_s)
         closes_s = min(closes_s, end_s)
         if closes_s > opens_s:
             add_empty(opens_s - at_s, rules, bins, count)
@@ -75,9 +75,9 @@ def add_stages(start_s, end_s, rules, flight, bins, count):
 
 
 @njit(**JIT)
-def span(k, rules, flight, count):
-    """When the k-th oldest batch is on which stage."""
-    return flight.spans[(count[PUSHED] - count[IN_FLIGHT] + k) % rules.most_in_flight]
+def place_of(k, rules, count):
+    """Where in the ring the k-th oldest batch of the queue is."""
+    return (count[PUSHED] - count[IN_FLIGHT] + k) % rules.most_in_flight
 
 
 @njit(**JIT)
@@ -85,7 +85,7 @@ def add_stage(j, first, end, opens_s, closes_s, rules, flight, bins, count):
     """One stage while the pipeline works: its batches, and the gaps before, between and after them."""
     at_s = opens_s
     for k in range(first, end):
-        place = (count[PUSHED] - count[IN_FLIGHT] + k) % rules.most_in_flight
+        place = place_of(k, rules, count)
         enters_s = flight.spans[place, j, ENTERS_S]
         leaves_s = flight.spans[place, j, LEAVES_S]
         low_s = max(enters_s, opens_s)
@@ -111,9 +111,9 @@ def add_empty(seconds, rules, bins, count):
 @njit(**JIT)
 def add_batch(at, rules, records, more, flight, bins, count):
     """Tokens of a batch, in the stretch of time at whose end its outputs come."""
-    batch = flight.batches[at]
+    batches = flight.batches
     producing = 0
-    for k in range(batch[B_SIZE]):
+    for k in range(batches[at, B_SIZE]):
         i = flight.entries[at, k, E_REQUEST]
         where = more.kept[i, WHERE]
         is_heard = where == RUNNING or (where != GONE and rules.eviction != Eviction.RESTART)
@@ -122,7 +122,7 @@ def add_batch(at, rules, records, more, flight, bins, count):
     seconds = flight.spans[at, rules.stages - 1, LEAVES_S] - flight.spans[at, 0, ENTERS_S]
     bins[OPEN, Bin.OUTPUT_TOKENS] += producing
     bins[OPEN, Bin.PRODUCING] += producing * seconds
-    bins[OPEN, Bin.PREFILL_TOKENS] += batch[B_CHUNK_TOKENS]
-    bins[OPEN, Bin.DECODE_TOKENS] += batch[B_DECODING]
-    bins[OPEN, Bin.RECOMPUTED_TOKENS] += batch[B_CHUNK_REDO] + batch[B_REDO]
-    bins[OPEN, Bin.KV_READ] += batch[B_DECODING_KV] + batch[B_CHUNK_CONTEXT]
+    bins[OPEN, Bin.PREFILL_TOKENS] += batches[at, B_CHUNK_TOKENS]
+    bins[OPEN, Bin.DECODE_TOKENS] += batches[at, B_DECODING]
+    bins[OPEN, Bin.RECOMPUTED_TOKENS] += batches[at, B_CHUNK_REDO] + batches[at, B_REDO]
+    bins[OPEN, Bin.KV_READ] += batches[at, B_DECODING_KV] + batches[at, B_CHUNK_CONTEXT]

@@ -11,7 +11,6 @@ from sim.engine.pipeline.state import (
     E_BEFORE,
     E_REQUEST,
     E_TOKENS,
-    ENTERS_S,
     LEAVES_S,
 )
 from sim.engine.state import (
@@ -29,6 +28,7 @@ from sim.engine.state import (
     RUN_HEAD,
     RUN_NEXT,
     SCHEDULED_RECORDED,
+    START_S,
     STEPS_RECORDED,
     T_AHEAD,
     T_DROPPED,
@@ -49,7 +49,7 @@ def record_call(at, stages, block_size, tape, live, slots, flight, count, real):
     row = count[STEPS_RECORDED]
     count[STEPS_RECORDED] += 1
     flight.batches[at, B_ROW] = row
-    tape.times_s[row, 0] = flight.spans[at, 0, ENTERS_S]
+    tape.times_s[row, 0] = real[START_S]
     tape.times_s[row, 1] = flight.spans[at, stages - 1, LEAVES_S]
     tape.times_s[row, 2] = real[CLOCK]
     tape.numbers[row, T_RUNNING] = count[NUM_RUNNING]
