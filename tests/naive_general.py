@@ -192,6 +192,10 @@ class Scheduler:
         """Everybody with memory of the GPU."""
         return self.running
 
+    def decoding(self) -> list[Member]:
+        """Members that take a token in this iteration if they find room."""
+        return [member for member in self.running if not member.in_prompt]
+
     def held(self, member: Member) -> int:
         return max(member.reserved, self.blocks(member.computed))
 

@@ -326,7 +326,7 @@ class Ordered(LengthAware):
         """Decodes, prompts under way, admissions; a prompt is admitted when all of it would fit."""
         is_open = self.is_open()
         while True:
-            decoding = [member for member in self.running if not member.in_prompt]
+            decoding = self.decoding()
             left = self.case.budget - len(decoding)
             plan = [(member, 1) for member in decoding]
             for member in self.running:

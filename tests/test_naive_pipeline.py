@@ -7,16 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sim.engine import Run
-from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin
+from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
 from sim.engine.general.choices import Batching, Eviction, GeneralRules, Hints, Prefill, Queue, Reservation, Victim
 from sim.engine.inputs import Order, Requests, Rules, StepTime
 from sim.engine.pipeline.run import run_pipeline
 from sim.golden import replay
+from sim.systems.build import plan_of
+from tests import naive_length_aware as aware
+from tests import naive_served
+from tests.general_scenarios import PREDICTORS, drawn
+from tests.naive_general import Scheduler
 from tests.naive_pipeline import NaivePipelineRun, bubble, simulate
+from tests.naive_stages import NaiveStagesRun
+from tests.naive_stages import piped as piped_family
+from tests.naive_stages import simulate as simulate_stages
 from tests.naive_tables import async_columns, outcome_of, step_table
 from tests.scenarios import MAX_CALLS, Scenario, step_times, vllm_scenarios
 from tests.shared import SHARED, needs_shared
@@ -177,3 +185,84 @@ def test_one_stage_reproduces_every_step_of_the_real_asynchronous_loop(path: Pat
         return engine_run(rules, requests, [step], is_async=True, pause=pause, max_calls=None)
 
     assert replay(path, run).difference is None
+
+
+class Family(NamedTuple):
+    """A system that serves a request in one batch at a time, and its naive loop."""
+
+    system: str
+    naive: type[Scheduler]
+    knobs: dict[str, Any] = {}
+    predictors: list[dict[str, Any]] = []
+    is_by_arrival: bool = True
+
+
+BUDGET = {"max_num_batched_tokens": st.integers(1, 40)}
+HOST = {"host_blocks": st.sampled_from([0, 2, 5, 1000])}
+FAMILIES = [
+    *(Family("orca", naive_served.Orca, {"reserve": reserve}) for reserve in ("cap", "truth")),
+    Family("vllm_v0", naive_served.VllmV0),
+    Family("sarathi", naive_served.Sarathi, BUDGET),
+    Family("sarathi", naive_served.Sarathi, BUDGET | {"preemption_mode": "restart"}),
+    Family("sarathi", naive_served.Sarathi, BUDGET | HOST | {"preemption_mode": "swap"}),
+    Family("vtc", naive_served.Vtc, {}, [], False),
+    Family("routed", naive_served.Routed, BUDGET, [], False),
+    Family("quantile", aware.Quantile, {}, PREDICTORS),
+    Family("past_future", aware.PastFuture, {"history": st.sampled_from([1, 5, 200])}),
+    Family("ssjf", aware.Ssjf, BUDGET, PREDICTORS, False),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=[f"{each.system}-{k}" for k, each in enumerate(FAMILIES)])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_families_agree_on_stages(family: Family, data: Any) -> None:
+    example = data.draw(drawn(family.system, dict(family.knobs), family.predictors))
+    shares = data.draw(st.lists(st.sampled_from([0.5, 0.5, 0.3]), min_size=2, max_size=4))
+    stages = [StepTime(*(share * part for part in example.step_time)) for share in shares]
+    kind = piped_family(family.naive, is_by_arrival=family.is_by_arrival)
+    naive = simulate_stages(example.case, kind, stages, max_calls=MAX_CALLS)
+    assume(naive.num_calls < MAX_CALLS)
+    plan = plan_of(example.scenario, example.resolved, example.requests, example.info, example.step_time)
+    assert isinstance(plan.rules, GeneralRules)
+    assert plan.hints is not None
+    rules = plan.rules._replace(stages=len(stages), most_in_flight=len(stages))
+    run = run_pipeline(rules, example.requests, plan.hints, stages, max_calls=MAX_CALLS, record_steps=True)
+    assert_rows_agree(naive, run)
+
+
+def assert_rows_agree(naive: NaiveStagesRun, run: Run) -> None:
+    table = run.steps
+    assert table is not None
+    for k, row in enumerate(naive.rows):
+        assert k < len(table.start_s), f"engine stopped before {row}"
+
+        def part(name: str, k: int = k) -> list[Any]:
+            start = getattr(table, name + "_start")
+            return sorted(map(tuple, np.atleast_2d(getattr(table, name)[start[k] : start[k + 1]].T).T.tolist()))
+
+        assert [each[:3] for each in part("scheduled")] == sorted(row.scheduled), f"row {k}"
+        assert part("preempted") == sorted(row.preempted), f"row {k}"
+        assert [each[0] for each in part("finished")] == sorted(row.finished), f"row {k}"
+        counts = (table.running[k], table.waiting[k], table.free_scheduled[k], table.free_end[k])
+        assert counts == (row.running, row.waiting, row.free_scheduled, row.free_end), f"row {k}"
+        assert (table.start_s[k], table.end_s[k]) == pytest.approx((row.start, row.end), rel=1e-12), f"row {k}"
+    assert len(table.start_s) == len(naive.rows)
+    assert run.duration_s == pytest.approx(naive.duration, rel=1e-12)
+    outcome = run.outcome
+    for i, member in enumerate(naive.members):
+        times = member.times
+        expected = {
+            "status": Status[member.status.upper()],
+            "first_scheduled_s": member.first_scheduled,
+            "first_token_s": times[0] if times else np.nan,
+            "last_token_s": times[-1] if times else np.nan,
+            "emitted": member.delivered,
+            "num_preemptions": member.num_preemptions,
+            "recomputed_tokens": member.recomputed,
+            "pause_s": member.pause,
+            "memory_token_s": member.memory_token_s,
+        }
+        for name, value in expected.items():
+            own = getattr(outcome, name)[i]
+            np.testing.assert_allclose(own, value, rtol=1e-9, atol=1e-7, err_msg=f"{name} of request {i}")

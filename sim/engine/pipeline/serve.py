@@ -2,7 +2,8 @@
 
 Source: schedulers.md 1.3 and 3; vLLM's `Scheduler.schedule` with a batch queue. There a prompt's chunks may be in
 several batches at once, elsewhere a request is in one at most; nobody decodes before the token that it needs is back,
-and nobody comes back to the running set while a batch that it was displaced from is still under way.
+and nobody comes back to the running set while a batch that it was displaced from is still under way. Who waits for that
+is passed over, but where requests are served strictly by arrival: there all others wait behind it.
 """
 
 from numba import njit
@@ -265,10 +266,12 @@ def look_at_next(rules, engine):
     inputs, hints, _, records, _, heap, more, flight, count, real, _, _, _ = engine
     if rules.queue == Queue.ARRIVAL and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
         i = count[WAIT_HEAD]
-        while i >= 0 and (more.kept[i, WHERE] != WAITING or flight.on_way[i, FLYING] > 0):
+        while i >= 0 and (more.kept[i, WHERE] != WAITING or (flight.on_way[i, FLYING] > 0 and rules.is_overlapping)):
             i = more.kept[i, AFTER]
         look_at(i, rules, inputs, hints, records, more, count)
     else:
         look_at_head(rules, inputs, hints, records, heap, more, count, real)
     count[HEAD_KNOWN_GOOD] = 0
+    if count[HEAD] >= 0 and flight.on_way[count[HEAD], FLYING] > 0:
+        count[HEAD] = -1
     return count[HEAD]
