@@ -21,7 +21,8 @@ def test_loop_nobody_wrote_is_not_in_the_cache() -> None:
 
 
 def test_every_engine_has_a_loop_to_warm_up() -> None:
-    assert {SYSTEMS[name].engine for name in LOOPS.values()} == {each.engine for each in SYSTEMS.values()}
+    names = [values["scheduler.system"] for values in LOOPS.values() if "scheduler.system" in values]
+    assert {SYSTEMS[name].engine for name in names} == {each.engine for each in SYSTEMS.values()}
 
 
 @pytest.mark.slow

@@ -6,13 +6,19 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from sim.engine import is_compiled
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 
-# Package of each loop, and a scheduler that runs on it; the longest compilation first.
-LOOPS = {"general": "orca", "engine": "vllm_v1", "sglang": "sglang"}
+# Package of each loop, and what a scenario that runs on it has; the longest compilation first.
+LOOPS: dict[str, dict[str, Any]] = {
+    "general": {"scheduler.system": "orca"},
+    "engine": {"scheduler.system": "vllm_v1"},
+    "sglang": {"scheduler.system": "sglang"},
+    "pipeline": {"deployment.pipeline_parallel_size": 2},
+}
 NICENESS = 10  # whoever looks at a page meanwhile comes first
 
 
@@ -33,7 +39,7 @@ def compile_beside(loops: Sequence[str]) -> None:
 
 def load(loop: str) -> None:
     """Have one loop in this process, compiled here if it is not in the cache."""
-    simulate(with_values(Scenario(), {"scheduler.system": LOOPS[loop], "workload.num_requests": 2}))
+    simulate(with_values(Scenario(), {**LOOPS[loop], "workload.num_requests": 2}))
 
 
 def _compile_in_process(loop: str) -> None:
