@@ -123,7 +123,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         for name in chosen[1:]:
             scheduler.pop(name)
     sglang = scheduler.get("sglang", {})
-    if 0 <= sglang.get("chunked_prefill_size", -1) < sglang.get("page_size", 1):
+    chunk = sglang.get("chunked_prefill_size")
+    if chunk is not None and 0 <= chunk < sglang.get("page_size", 1):
         sglang.pop("chunked_prefill_size")
     if scheduler.get("vllm_release") in ("0.11.0", "0.8.5"):
         scheduler.pop("scheduling_policy", None)

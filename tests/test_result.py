@@ -178,7 +178,7 @@ class TestSummary:
         memory, spent = pressed.summary()["memory_ledger"], pressed.summary()["time_ledger"]
         assert memory["sum"] == pytest.approx(memory["blocks_x_duration"], rel=1e-9)
         assert memory["blocks_x_duration"] == 400 * pressed.run.duration_s
-        assert spent["sum"] == pytest.approx(spent["duration"], rel=1e-9)
+        assert spent["sum"] == pytest.approx(spent["stages_x_duration"], rel=1e-9)
         assert sum(memory["rows"].values()) == pytest.approx(memory["sum"])
 
     def test_attainment_is_the_share_of_good_requests(self, pressed: Result) -> None:

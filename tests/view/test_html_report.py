@@ -57,7 +57,7 @@ def test_verdict_and_every_tile_stand_in_it_as_on_the_page(run, html):
 
 
 def test_ledgers_add_up_to_everything(run, html):
-    for ledger, whole in (("memory_ledger", "blocks_x_duration"), ("time_ledger", "duration")):
+    for ledger, whole in (("memory_ledger", "blocks_x_duration"), ("time_ledger", "stages_x_duration")):
         assert f"together {run.summary[ledger][whole]:,.1f} 100.0%" in words(html)
 
 

@@ -28,7 +28,7 @@ def summary(**memory):
         "scenario": {"tail_quantile": 0.95},
         "metrics": {"tail_ratio": 6.0, "output_len_cv": 1.0, "tpot_label": "TPOT"},
         "memory_ledger": {"rows": MEMORY | memory, "blocks_x_duration": 1000.0},
-        "time_ledger": {"rows": TIME | {"decode": 6.0, "fixed": 3.0, "recompute": 1.0}, "duration": 10.0},
+        "time_ledger": {"rows": TIME | {"decode": 6.0, "fixed": 3.0, "recompute": 1.0}, "stages_x_duration": 10.0},
     }
 
 
