@@ -178,6 +178,7 @@ TURNS = (
     Turn("model", "Qwen3-14B", TPOT, OUTPUT),
     Turn("gpu", "A100-80G-SXM", TPOT, OUTPUT),
     Turn("tp", "2", TPOT, OUTPUT),
+    Turn("pp", "2", "time_ledger.rows.bubble", OUTPUT),
     Turn("wdtype", "fp8", TPOT, OUTPUT),
     Turn("kvdtype", "fp8", BLOCKS, OUTPUT),
     Turn("mem", "0.5", BLOCKS, OUTPUT),
