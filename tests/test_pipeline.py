@@ -18,6 +18,7 @@ from sim.gpu_memory import GIB
 from sim.stages import layers_of_stages
 from sim.studies.deployments import fitting, named
 from sim.systems import SYSTEMS
+from sim.view.verdict import verdict
 from tests.cases import BASE, trace
 
 CLOSED = {"static", "seq_sched", "s3_three"}
@@ -133,6 +134,12 @@ def test_every_system_serves_on_stages_or_says_why_not(system: str) -> None:
     assert result.counts["unfinished"] == 0
     assert result.ledger.imbalance() == pytest.approx((0.0, 0.0), abs=1e-9)
     assert result.ledger.time_share(Bin.BUBBLE) > 0
+
+
+def test_the_verdict_says_how_much_of_the_time_is_bubble() -> None:
+    text = verdict(ASYNC, run(2, [10]).summary())
+    assert "pipeline stages stand empty beside one at work 50 % of the time" in text
+    assert "pipeline" not in verdict(ASYNC, run(1, [10]).summary())
 
 
 # --- step time ---

@@ -31,6 +31,7 @@ def verdict(
         clauses = [_in_iterations(scenario, summary)]
     else:
         clauses = [f"{_standing(summary)}: {_numbers(summary)}", _given_up(summary), _limiting(summary)]
+        clauses.append(_bubble(summary))
     if pinned is not None:
         clauses.append(_against(summary, pinned, pinned_name))
     return "; ".join(clause for clause in clauses if clause) + "."
@@ -78,6 +79,15 @@ def _given_up(summary: Summary) -> str:
     """Clients that did not wait for their answer."""
     share = summary["requests"]["aborted"] / summary["requests"]["total"]
     return f"{short_percent(share)} of clients give up before their answer is complete" if share >= NOTABLE else ""
+
+
+def _bubble(summary: Summary) -> str:
+    """Stages of a pipeline without a batch."""
+    time = summary["time_ledger"]
+    share = time["rows"]["bubble"] / (time["stages_x_duration"] or 1.0)
+    return (
+        f"pipeline stages stand empty beside one at work {short_percent(share)} of the time" if share >= NOTABLE else ""
+    )
 
 
 def _limiting(summary: Summary) -> str:

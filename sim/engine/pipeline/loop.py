@@ -116,7 +116,7 @@ def advance(rules, inputs, hints, users, times, state, more, flight, tape, until
         if not (is_called and count[IN_FLIGHT] < rules.most_in_flight and is_busy):
             at = (count[PUSHED] - count[IN_FLIGHT]) % rules.most_in_flight
             end_s = max(real[CLOCK], flight.spans[at, rules.stages - 1, LEAVES_S])
-            free_row = row_of_waiting(rules, engine)
+            free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
             pass_until(end_s, at, free_row, rules, engine)
             count[IN_FLIGHT] -= 1
             row = flight.batches[at, B_ROW]
@@ -129,7 +129,7 @@ def advance(rules, inputs, hints, users, times, state, more, flight, tape, until
                     record_starts(later, tape, count)
         is_waiting = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if tokens == 0 and rules.pause_s > 0.0 and is_waiting and count[NUM_DONE] < len(inputs.asked):
-            free_row = row_of_waiting(rules, engine)
+            free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
             end_s = real[CLOCK] + rules.pause_s
             pass_until(end_s, -1, free_row, rules, engine)
     return Stop.CALLS
@@ -148,10 +148,8 @@ def is_blocked(rules, flight, count):
 
 @njit(**JIT)
 def row_of_waiting(rules, engine):
-    """Row of the memory ledger for all free blocks."""
+    """Row of the memory ledger for all free blocks while somebody waits."""
     inputs, hints, members, records, _, heap, more, _, count, real, _, _, _ = engine
-    if count[NUM_WAITING] == 0:
-        return Bin.FREE_NO_DEMAND
     if look_at_next(rules, engine) < 0:
         return Bin.WITHHELD_WAIT  # whoever waits has a batch under way
     count[HEAD_KNOWN_GOOD] = 1
