@@ -269,3 +269,17 @@ def test_a_learned_rank_serves_short_answers_first_and_no_more_tokens() -> None:
     assert rank["norm_latency_mean_s"] == pytest.approx(fcfs["norm_latency_mean_s"] / 3, rel=0.15)
     assert first_thousand_s(**{"scheduler.system": "rank"}) == pytest.approx(first_thousand_s() / 2, rel=0.15)
     assert rank["output_tokens_per_s"] <= fcfs["output_tokens_per_s"]
+
+
+def test_smaller_chunks_even_out_the_stages_of_a_pipeline() -> None:
+    def bubble(**edits: object) -> float:
+        time = summary("two-nodes", **edits)["time_ledger"]
+        return float(time["rows"]["bubble"] / time["stages_x_duration"])
+
+    small = {"scheduler__max_num_batched_tokens": 1024}
+    whole, chunks = metrics("two-nodes"), metrics("two-nodes", **small)
+    assert bubble() == pytest.approx(0.30, abs=0.02)
+    assert bubble(**small) < 0.55 * bubble()
+    assert chunks["tpot_p50_s"] < 0.65 * whole["tpot_p50_s"]
+    assert chunks["output_tokens_per_s"] == pytest.approx(whole["output_tokens_per_s"], rel=0.05)
+    assert not summary("two-nodes")["flags"]["unstable"]
