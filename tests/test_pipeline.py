@@ -136,6 +136,15 @@ def test_every_system_serves_on_stages_or_says_why_not(system: str) -> None:
     assert result.ledger.time_share(Bin.BUBBLE) > 0
 
 
+@pytest.mark.parametrize("until_s", [0.3, 3.3, 7.0])
+def test_a_run_that_is_stopped_has_accounted_for_the_batches_under_way(until_s: float) -> None:
+    result = run(2, [10, 10], 4, max_sim_time_s=until_s, scheduler__max_num_batched_tokens=4, scheduler__max_num_seqs=4)
+    assert result.counts["unfinished"] == 2
+    assert result.run.duration_s >= until_s
+    assert result.ledger.imbalance() == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert result.ledger.largest_bin_imbalance() == pytest.approx((0.0, 0.0), abs=1e-9)
+
+
 def test_the_verdict_says_how_much_of_the_time_is_bubble() -> None:
     text = verdict(ASYNC, run(2, [10]).summary())
     assert "pipeline stages stand empty beside one at work 50 % of the time" in text

@@ -282,4 +282,5 @@ def test_smaller_chunks_even_out_the_stages_of_a_pipeline() -> None:
     assert bubble(**small) < 0.55 * bubble()
     assert chunks["tpot_p50_s"] < 0.65 * whole["tpot_p50_s"]
     assert chunks["output_tokens_per_s"] == pytest.approx(whole["output_tokens_per_s"], rel=0.05)
+    assert summary("two-nodes", **small)["slo"]["attainment"] == 1.0
     assert not summary("two-nodes")["flags"]["unstable"]
