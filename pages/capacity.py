@@ -5,8 +5,8 @@ from ui import capacity_cards, runs
 from ui.capacity_jobs import LIGHT, base_job, deployment_job, what_if_job
 from ui.card import card
 from ui.header import header
-from ui.job import watch
 from ui.tiles import draw
+from ui.watch import watch
 
 from sim.studies.load_curve import without_load
 from sim.view import capacity as words

@@ -4,8 +4,8 @@ import streamlit as st
 from ui import operate_cards, runs
 from ui.card import card
 from ui.header import header
-from ui.job import watch
 from ui.operate_jobs import cap_job
+from ui.watch import watch
 
 from sim.view import operate as words
 

@@ -1,20 +1,25 @@
 // Answers of a job on the server, as they come: see ui/feed.py.
 
 const RETRY_MS = 1000;
+const REST = 2;   // times as long as the browser took to show an answer: it has other things to do
 
-/** Call `onAnswer` with every new answer until the job is done, the server has forgotten it, or `signal` aborts. */
+const wait = ms => new Promise(wake => setTimeout(wake, ms));
+
+/** Call `onAnswer` with every new answer until the job is done, the server has forgotten it, or `signal` aborts; await it. */
 export async function follow(url, signal, onAnswer) {
   for (let seen = 0; !signal.aborted;) {
     try {
       const response = await fetch(`${url}${url.includes('?') ? '&' : '?'}after=${seen}`, {signal});
       if (!response.ok) return;
       const {version, is_done, ...answer} = await response.json();
-      if (version !== seen && !signal.aborted) onAnswer(answer);
+      const began = performance.now();
+      if (version !== seen && !signal.aborted) await onAnswer(answer);
       if (is_done) return;
       seen = version;
+      await wait(REST * (performance.now() - began));
     } catch (error) {
       if (signal.aborted) return;
-      await new Promise(wake => setTimeout(wake, RETRY_MS));   // the network is away
+      await wait(RETRY_MS);   // the network is away
     }
   }
 }

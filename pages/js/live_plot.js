@@ -75,7 +75,7 @@ function draw(host, chart, data) {
   host.setAttribute('role', 'group');
   host.setAttribute('aria-label', data.alt);
   const {data: traces, layout} = JSON.parse(data.spec);
-  plotly(data.plotly)
+  return plotly(data.plotly)
     .then(lib => {
       if (chart.look !== look) return;
       delete host.dataset.staged;

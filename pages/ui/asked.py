@@ -1,6 +1,7 @@
 """What the frame hands to the pages."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from sim.scenario import Scenario
 from sim.workload import Trace
@@ -29,6 +30,7 @@ class Asked:
     is_saturated: bool
     pins: tuple[Pin, ...]
     base: str  # key of the pin that numbers are compared with; empty where nothing is pinned
+    at_s: float = field(default_factory=time.monotonic, compare=False)  # by the monotonic clock
 
     @property
     def base_pin(self) -> Pin | None:

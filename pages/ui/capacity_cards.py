@@ -6,8 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from ui.card import card
-from ui.job import Job, JobFeed, watch
+from ui.job import Job
 from ui.live_plot import live_plot
+from ui.watch import JobFeed, watch
 
 from sim.catalog import gpu, gpu_names
 from sim.scenario import Scenario

@@ -3,8 +3,9 @@
 import pandas as pd
 import streamlit as st
 from ui.compare_jobs import Key, points_of, rows_of
-from ui.job import Job, JobFeed, watch
+from ui.job import Job
 from ui.live_plot import live_plot
+from ui.watch import JobFeed, watch
 
 from sim.scenario import Scenario
 from sim.studies.compare import Compared, Row

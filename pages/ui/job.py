@@ -1,16 +1,13 @@
 """A study as a job: run by run beside the page, stopped by a button, by the next scenario and by closing the tab."""
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-import plotly.graph_objects as go
 import streamlit as st
-from ui.feed import publish
-from ui.live_plot import live_plot, spec_of
 from ui.pool import shared_pool
 
 from sim.errors import ScenarioError
@@ -19,23 +16,24 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 HEAD_START_S = 0.2  # the page itself comes first
-POLL_S = 0.3
 
 
 class Job(Generic[K, V]):
     """Short tasks on a pool, and what they have found so far."""
 
-    def __init__(self, tasks: Mapping[K, Callable[[], V]], pool: Executor) -> None:
+    def __init__(
+        self, tasks: Mapping[K, Callable[[], V]], pool: Executor, *, head_start_s: float = HEAD_START_S
+    ) -> None:
         self.found: dict[K, V] = {}
-        self.total = len(tasks)
+        self.total = 0
         self.problem = ""
+        self.ended_s = float("inf")  # by the monotonic clock
         self.stop = threading.Event()
-        self.is_end_shown = False  # whether a page has begun to be drawn since nothing more comes
-        self._left = len(tasks)
-        self._began = threading.Event()
+        self._pool = pool
+        self._begin_s = time.monotonic() + head_start_s
+        self._left = 0
         self._lock = threading.Lock()
-        for key, task in tasks.items():
-            pool.submit(self._run, key, task)
+        self.add(tasks)
 
     @property
     def is_done(self) -> bool:
@@ -47,13 +45,31 @@ class Job(Generic[K, V]):
         """Whether every task has found something."""
         return len(self.found) == self.total
 
-    def _run(self, key: K, task: Callable[[], V]) -> None:
-        if not self._began.is_set():
-            self.stop.wait(HEAD_START_S)
-            self._began.set()
+    def add(self, tasks: Mapping[K, Callable[[], V]]) -> None:
+        """Hand more tasks to the pool, in this order; before the job is done."""
+        self.total += len(tasks)
+        for key, each in tasks.items():
+            self._hand_out(partial(self._find, key, each))
+
+    def halt(self) -> None:
+        """Begin no more tasks: somebody has seen enough, or nobody looks any more."""
+        self.ended_s = min(self.ended_s, time.monotonic())
+        self.stop.set()
+
+    def _hand_out(self, work: Callable[[], None]) -> None:
+        """Let the pool do something that the job is not done without; each is short, so that `stop` is heard soon."""
+        with self._lock:
+            self._left += 1
+        self._pool.submit(self._do, work)
+
+    def _find(self, key: K, task: Callable[[], V]) -> None:
+        self.found[key] = task()
+
+    def _do(self, work: Callable[[], None]) -> None:
+        self.stop.wait(max(self._begin_s - time.monotonic(), 0.0))
         try:
             if not self.stop.is_set():
-                self.found[key] = task()
+                work()
         except ScenarioError as error:
             self.problem = str(error)
         except Exception as error:  # a dead worker would look like a slow one
@@ -61,34 +77,8 @@ class Job(Generic[K, V]):
         finally:
             with self._lock:
                 self._left -= 1
-
-
-@dataclass
-class JobFeed(Generic[K, V]):
-    """The picture of a job, for the page and then for its feed."""
-
-    job: Job[K, V]
-    picture: Callable[[], tuple[go.Figure, str]]  # figure and description of what has been found so far
-
-    @property
-    def version(self) -> int:
-        """Tasks that have found something."""
-        return len(self.job.found) + self.job.is_done
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing more will come."""
-        return self.job.is_done
-
-    def answer(self) -> dict[str, Any]:
-        """The same for the browser."""
-        return spec_of(*self.picture())
-
-    def draw(self, key: str) -> None:
-        """Put the chart on the page; the session keeps the feed until the next of that key."""
-        st.session_state[f"feed_{key}"] = self
-        figure, alt = self.picture()
-        live_plot(figure, key, alt, None if self.is_done else publish(self))
+                if self._left == 0:
+                    self.ended_s = min(self.ended_s, time.monotonic())
 
 
 def start(tasks: Mapping[K, Callable[[], V]]) -> Job[K, V]:
@@ -103,43 +93,7 @@ def task(function: Callable[..., V], *arguments: object, **named: object) -> Cal
 
 def release(job: Job[K, V]) -> None:
     """Stop a job that nobody looks at any more."""
-    job.stop.set()
-
-
-def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
-    """Progress and a stop button while a job runs; runs the page once more at its end, and at a milestone.
-
-    More often would take from the job what it needs: each run draws every chart of the page. Until then a `JobFeed`
-    keeps the chart up to date.
-
-    Parameters
-    ----------
-    what : str
-        The runs in words, such as "counterfactual runs".
-    key : str
-        Of the button.
-    milestone : int
-        Tasks after which there is more to say than the chart says; 0 for none.
-    """
-    num_seen = len(job.found)
-    if job.is_done and not job.is_end_shown:  # it ended while the page was being drawn
-        job.is_end_shown = True
-        st.rerun()
-    if job.is_done:
-        if not job.is_complete and not job.problem:
-            st.caption(f"Stopped after {num_seen} of {job.total} {what}; move a knob to start anew.")
-        return
-
-    @st.fragment(run_every=POLL_S)
-    def look() -> None:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
-            st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
-            st.button("Stop", key=key, on_click=job.stop.set)
-        if job.is_done or num_seen < milestone <= len(job.found):
-            job.is_end_shown = job.is_done
-            st.rerun()
-
-    look()
+    job.halt()
 
 
 @st.cache_resource

@@ -8,9 +8,10 @@ import streamlit as st
 from ui.asked import Asked
 from ui.card import card
 from ui.draw_lengths import draw_lengths
-from ui.job import Job, JobFeed, watch
+from ui.job import Job
 from ui.length_jobs import Outcome, Spread
 from ui.live_plot import live_plot
+from ui.watch import JobFeed, watch
 
 from sim.scenario import Scenario
 from sim.studies.counterfactuals import EXACT, WORLDS, Cell, cells

@@ -20,8 +20,11 @@ class Curve(Protocol):
     """A load curve as far as it is known."""
 
     loads: tuple[float, ...]
-    points: list[LoadPoint]
     problem: str
+
+    @property
+    def points(self) -> list[LoadPoint]:
+        """Those that are there."""
 
     @property
     def is_done(self) -> bool:

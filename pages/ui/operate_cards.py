@@ -5,8 +5,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from ui.job import Job, JobFeed, watch
+from ui.job import Job
 from ui.operate_jobs import BREAKING, TAIL, CapKey, Parted, caps_job, margin_job, routing_job, sla_job
+from ui.watch import JobFeed, watch
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario

@@ -3,8 +3,9 @@
 import pandas as pd
 import streamlit as st
 from ui.card import card
-from ui.job import Job, watch
+from ui.job import Job
 from ui.live_plot import live_plot
+from ui.watch import watch
 
 from sim.studies.capacity import Capacity
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, gains_by_delay, gains_by_spread

@@ -1,0 +1,93 @@
+"""Jobs beside the pages: what they find, how they stop, and when a page runs once more."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from ui.asked import Asked
+from ui.job import Job
+from ui.load_job import LoadJob
+from ui.watch import APART_S, Watched
+
+from sim.errors import ScenarioError
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.load_curve import load_points, without_load
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield pool
+
+
+def waited(job: Job[int, int]) -> Job[int, int]:
+    deadline = time.monotonic() + 60
+    while not job.is_done:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return job
+
+
+def test_everything_is_found_in_order(pool: ThreadPoolExecutor) -> None:
+    job = waited(Job({n: (lambda n=n: n * n) for n in (3, 1, 2)}, pool, head_start_s=0))
+    assert list(job.found.items()) == [(3, 9), (1, 1), (2, 4)]
+    assert job.is_complete
+    assert job.ended_s <= time.monotonic()
+
+
+def test_a_halted_job_ends_what_it_has_begun_and_begins_no_more(pool: ThreadPoolExecutor) -> None:
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slow() -> int:
+        has_begun.set()
+        assert may_end.wait(60)
+        return 0
+
+    job = Job({0: slow, 1: lambda: 1}, pool, head_start_s=0)
+    assert has_begun.wait(60)
+    assert not job.is_done
+    job.halt()
+    assert job.is_done
+    ended = job.ended_s
+    may_end.set()
+    pool.shutdown()
+    assert job.found == {0: 0}
+    assert not job.is_complete
+    assert job.ended_s == ended
+
+
+@pytest.mark.parametrize("error", [ScenarioError("too small"), ZeroDivisionError("by zero")])
+def test_what_goes_wrong_is_said_and_the_rest_is_found(pool: ThreadPoolExecutor, error: Exception) -> None:
+    def fail() -> int:
+        raise error
+
+    job = waited(Job({0: fail, 1: lambda: 1}, pool, head_start_s=0))
+    assert job.found == {1: 1}
+    assert str(error) in job.problem
+    assert not job.is_complete
+
+
+def test_a_load_curve_finds_its_loads_and_then_every_point(pool: ThreadPoolExecutor) -> None:
+    scenario = with_values(preset("chat"), {"workload.num_requests": 300})
+    job = waited(LoadJob(without_load(scenario), None, pool))
+    assert job.problem == ""
+    assert job.points == load_points(scenario)
+    assert [point.load for point in job.points] == list(job.loads)
+
+
+def test_a_page_runs_again_when_all_is_done_and_else_not_too_soon(pool: ThreadPoolExecutor) -> None:
+    may_end = threading.Event()
+    done, going = waited(Job({0: lambda: 0}, pool, head_start_s=0)), Job({0: lambda: int(may_end.wait(60))}, pool)
+
+    def page_run(at_s: float, *jobs: Job[int, int]) -> Watched:
+        return Watched(Asked("chat", None, "", None, False, (), "", at_s), list(jobs))
+
+    now_s = time.monotonic()
+    assert not page_run(now_s + 1000, done, going).is_run_due()
+    assert page_run(now_s + 1000, done).is_run_due()
+    assert page_run(now_s - APART_S, done, going).is_run_due()
+    may_end.set()
+    assert page_run(now_s + 1000, done, waited(going)).is_run_due()
