@@ -45,16 +45,14 @@ async def feed(request: Request) -> Response:
 
 
 def warm_up() -> None:
-    """Load what the first page needs; imported here so that the server need not wait for it."""
-    from sim.engine import warm_up as compile_kernels
+    """Load what pages need; imported here so that the server need not wait for it."""
+    from sim.systems.warm_up import LOOPS, compile_beside, load
     from sim.view import figures, load_figure, run_view  # noqa: F401
 
-    compile_kernels()
-    set_apart()
-    from sim.systems.warm_up import warm_up_all
-
-    warm_up_all()  # the loops that the first page does not need
-    set_apart()
+    compile_beside()
+    for loop in LOOPS:
+        load(loop)
+        set_apart()
 
 
 def set_apart() -> None:

@@ -15,7 +15,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center", key="theatre_size"):
     num_requests = st.select_slider(

@@ -17,7 +17,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 scenario = without_load(asked.scenario)
 head, numbers = st.container(), st.container()
 terms = capacity_cards.controls(scenario)

@@ -15,7 +15,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 try:
     current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
     made = runs.outputs(asked.scenario, asked.trace)

@@ -15,7 +15,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 scenario, trace = asked.scenario, asked.trace
 head = st.container()
 left, right = st.columns(2, gap="small")

@@ -17,7 +17,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 head = st.container()
 scenario = saturated(asked.scenario) if asked.is_saturated else asked.scenario
 try:

@@ -18,7 +18,7 @@ if asked.scenario is None:
     st.error(asked.refusal)
     st.stop()
 
-runs.ready()
+runs.ready(asked.scenario)
 scenario, trace = asked.scenario, asked.trace
 head = st.container()
 names, same_limits = cards.chosen(scenario.scheduler.system)

@@ -28,7 +28,7 @@ if isinstance(data, Benchmark):
 elif isinstance(data, Scrape):
     current = None
     if asked.scenario is not None:
-        runs.ready()
+        runs.ready(asked.scenario)
         try:
             current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
         except ScenarioError as error:

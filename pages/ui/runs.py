@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 import streamlit as st
 from ui.asked import Asked, Pin
 
-from sim.engine import warm_up
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies.length_profile import Outputs
 from sim.studies.length_profile import outputs as outputs_of
 from sim.studies.load_curve import loads
+from sim.systems.warm_up import FIRST, load, loop_of
 from sim.view.run_view import RunView, run_view
 from sim.workload import Trace
 
 MOST_RUNS = 128
-PREPARING = "Preparing the simulation: on the very first start its kernels are compiled, which takes half a minute …"
+PREPARING = "Preparing the simulation: on the very first start its kernels are compiled, which takes up to a minute …"
 
 
-def ready() -> None:
-    """Wait until the kernels are compiled; says what it waits for."""
+def ready(scenario: Scenario | None = None) -> None:
+    """Wait until the kernels are compiled that a scenario runs on; says what it waits for."""
     with st.spinner(PREPARING):
-        _kernels()
+        _kernels(FIRST if scenario is None else loop_of(scenario))
 
 
 def view(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> RunView:
@@ -62,8 +62,8 @@ def is_there(run: "Run") -> bool:
 
 
 @st.cache_resource(show_spinner=False)
-def _kernels() -> float:
-    return warm_up()
+def _kernels(loop: str) -> None:
+    load(loop)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def current_view(asked: Asked) -> tuple[RunView | None, str]:
     """The run that is asked for; or why there is none."""
     if asked.scenario is None:
         return None, asked.refusal
-    ready()
+    ready(asked.scenario)
     try:
         return view(asked.scenario, asked.trace, is_saturated=asked.is_saturated), ""
     except ScenarioError as error:
