@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
-from sim.engine import warm_up
-from sim.engine.jit import is_compiled
+from sim.engine import is_compiled
+from sim.scenario import Scenario
+from sim.systems.warm_up import FIRST, load, loop_of
 
 BAR = "{desc}: {percentage:3.0f} % |{bar:30}| {elapsed} gone, {remaining} to go"
 SILENT_S = 1.0  # what ends sooner needs no bar
@@ -23,11 +24,12 @@ def say(line: str) -> None:
     tqdm.write(line)
 
 
-def compile_kernels() -> None:
-    """Compile the engine if this version has not been used here yet, and say so before the wait."""
-    if not is_compiled():
+def compile_kernels(scenario: Scenario | None = None) -> None:
+    """Compile what a scenario runs on if this version has not used it here yet, and say so before the wait."""
+    loop = FIRST if scenario is None else loop_of(scenario)
+    if not is_compiled(loop):
         note("compiling the simulator's kernels, about 20 s, once per version")
-        warm_up()
+        load(loop)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_writable(arguments.json)  # not after the work
     scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
     scenario, trace = with_trace(scenario, arguments.trace)
-    compile_kernels()
+    compile_kernels(scenario)
     with progress_bar("searching") as show:
         base = capacity(scenario, trace, share=arguments.attainment, on_progress=lambda done: show(done / 2))
         needed_rps = arguments.rate or load_of(scenario, trace) or 0.0

@@ -31,7 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
     found = find_scenario(arguments.scenario)
     scenario = with_values(found, dict(arguments.values))
     scenario, trace = with_trace(scenario, arguments.trace)
-    compile_kernels()
+    compile_kernels(scenario)
     with progress_bar("simulating") as show:
         result = simulate(scenario, trace, record_steps=arguments.steps is not None, on_progress=show)
     write(result, arguments)
