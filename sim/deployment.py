@@ -13,6 +13,8 @@ from sim.systems import SYSTEMS
 from sim.systems.pipeline import check_pipeline, is_in_pipeline
 from sim.systems.sglang_limits import chunk_of, limits_of
 
+LEAST_WHOLE_PROMPT_BUDGET = 2048  # of vLLM V0. Source: schedulers.md 3.3
+
 
 class Resolved(NamedTuple):
     """A deployment with every default filled in. Memory figures are for each GPU, of the tightest pipeline stage."""
@@ -147,8 +149,12 @@ def _whole_prompt_budget(scenario: Scenario, budget: int, seats: int, context: i
     own = SYSTEMS[scheduler.system].budget
     if own == "batch" or scheduler.choices.batching == "request":
         return seats * context
-    if own == "context" or scheduler.choices.prefill in ("mixed", "first"):
+    if own == "context":
+        return max(LEAST_WHOLE_PROMPT_BUDGET, context, scheduler.max_num_seqs or 0)
+    if scheduler.choices.prefill in ("mixed", "first"):
         return max(budget, context)
+    if own == "max_model_len":
+        return context
     is_general = scheduler.is_recombined or is_in_pipeline(scenario)
     is_cut = scheduler.enable_chunked_prefill or scheduler.system != "vllm_v1" or is_general
     return budget if is_cut else max(budget, context)

@@ -49,6 +49,8 @@ def requests(result: "Result") -> "pd.DataFrame":
         "cached_tokens": outcome.cached_tokens,
         "memory_token_s": outcome.memory_token_s,
     }
+    if info.retry_of is not None:
+        columns["retry_of"] = pd.arrays.IntegerArray(info.retry_of, info.retry_of < 0)
     frame = pd.DataFrame(columns, copy=False).rename_axis("request")
     frame.attrs["tpot_s"] = result.tpot_label
     return frame

@@ -111,6 +111,8 @@ KEYS: dict[str, str] = {
     "sgclip": "scheduler.sglang.clip_max_new_tokens",
     "sgadmit": "scheduler.sglang.prefill_max_requests",
     "giveup": "workload.client_timeout_s",
+    "retry": "workload.client_retry",
+    "retryafter": "workload.client_retry_delay_s",
     "ttft": "slo.ttft_ms",
     "tpot": "slo.tpot_ms",
     "e2e": "slo.e2e_ms",

@@ -70,6 +70,14 @@ class Result:
         return truncated
 
     @cached_property
+    def is_cut_for_good(self) -> Bools:
+        """Truncated, and its client asked no more."""
+        found: Bools = self.is_truncated.copy()
+        if self.info.retry_of is not None:
+            found[self.info.retry_of[self.info.retry_of >= 0]] = False
+        return found
+
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Requests by status. They do not overlap (finished: at its own end) and add up to all."""
         found = np.bincount(self.status_codes(), minlength=len(STATUSES))
@@ -160,7 +168,7 @@ class Result:
         from sim.engine.head_of_line import hol_delay_s
 
         outcome = self.run.outcome
-        end_s = self._left_s()
+        end_s = self.left_s
         waits = hol_delay_s(
             np.fmin(outcome.arrival_s, end_s),  # NaN, never: the end of the run
             np.fmin(outcome.first_scheduled_s, end_s),
@@ -169,7 +177,8 @@ class Result:
         )
         return np.where(self.is_rejected, np.nan, waits)
 
-    def _left_s(self) -> Floats:
+    @cached_property
+    def left_s(self) -> Floats:
         """When a request without a last token was over: its client gave up, or the run ended."""
         end_s = np.full(self.is_finished.size, self.run.duration_s)
         timeout_s = self.scenario.workload.client_timeout_s

@@ -93,7 +93,8 @@ class Scheduler(Recombination, LengthKnobs):
     )
     hold: Switch = Field(default=True, description="static: finished requests keep their slots until the batch ends.")
     delivery: Literal["batch", "stream"] = Field(
-        default="batch", description="static: tokens are handed over when the batch ends, or as they are produced."
+        default="batch",
+        description="static, seq_sched: tokens are handed over when the batch ends, or as they are produced.",
     )
     batch_wait_s: Number = Field(
         default=0.0, ge=0, le=3600, description="static: how long to wait for a batch to fill."
@@ -114,8 +115,16 @@ class Scheduler(Recombination, LengthKnobs):
     @property
     def delivers_batches(self) -> bool:
         """Whether all answers of a batch are handed over when it ends."""
-        is_held = self.system == "static" and self.choices.batching == "request" and self.hold
-        return is_held and self.delivery == "batch"
+        return self.holds_batches and self.delivery == "batch"
+
+    @property
+    def holds_batches(self) -> bool:
+        """Whether finished requests keep their slots until their batch ends."""
+        if self.choices.batching != "request":
+            return False
+        if self.system == "static":
+            return self.hold
+        return bool(SYSTEMS[self.system].details.get("hold")) and self.choices.order == "planned"
 
     @property
     def is_chunked(self) -> bool:
@@ -157,6 +166,11 @@ class Scheduler(Recombination, LengthKnobs):
             raise ValueError(
                 f"preemption_mode is {chosen.eviction}; order {chosen.order} displaces requests by design, and they "
                 "might never end: recompute or swap is needed"
+            )
+        if is_preemptive and self.admission_interval_steps > 1:
+            raise ValueError(
+                f"admission_interval_steps is {self.admission_interval_steps}; order {chosen.order} chooses anew at "
+                "every iteration: 1 is needed"
             )
         if is_preemptive and chosen.prefill in ("first", "alternate"):
             raise ValueError(f"prefill is {chosen.prefill}; order {chosen.order} needs mixed or chunked")

@@ -79,9 +79,17 @@ def simulate_requests(
     from sim.result import Result
     from sim.systems.build import plan_of
     from sim.systems.run import run_plan
+    from sim.workload.retries import in_order, with_retries
 
     resolved = limits or resolve(scenario)
     step = step_time(scenario)
+    requests, info = with_retries(
+        requests,
+        info,
+        scenario.workload,
+        max_model_len=resolved.max_model_len,
+        tail_quantile=scenario.tail_quantile,
+    )
     outcome = run_plan(
         plan_of(scenario, resolved, requests, info, step, replication),
         requests,
@@ -91,4 +99,6 @@ def simulate_requests(
         record_steps=record_steps,
         on_progress=on_progress,
     )
+    if outcome.order is not None:
+        requests, info = in_order(requests, info, outcome.order)
     return Result(scenario, resolved, requests, info, outcome)

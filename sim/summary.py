@@ -66,7 +66,7 @@ def tokens(result: Result) -> Group:
     return {
         "prompt": int(result.inputs.prompt_len.sum()),
         "output": result.delivered_tokens,
-        "cut_off": int((result.info.true_len - result.inputs.output_len)[result.is_truncated].sum()),
+        "cut_off": int((result.info.true_len - result.inputs.output_len)[result.is_cut_for_good].sum()),
         "prefilled": round(total[Bin.PREFILL_TOKENS]),
         "decoded": round(total[Bin.DECODE_TOKENS]),
         "recomputed": round(total[Bin.RECOMPUTED_TOKENS]),

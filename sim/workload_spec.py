@@ -87,6 +87,15 @@ class Workload(Part):
         le=86_400,
         description="A client gives up when its answer is not complete so long after it asked. None: it waits.",
     )
+    client_retry: Literal["never", "rest", "again"] = Field(
+        default="never",
+        description="What a client does with an answer that its cap has cut. never: it takes it. rest: it asks for the "
+        "rest, prompt and cut answer being the new prompt, under the same cap, until all is there. again: it throws "
+        "the answer away and asks once more, without the cap.",
+    )
+    client_retry_delay_s: Number = Field(
+        default=1.0, ge=0, le=86_400, description="From a cut answer to the request that follows it."
+    )
     trace_file: TraceFile | None = Field(default=None, description="The trace that the arrivals and lengths come from.")
 
     @model_validator(mode="after")

@@ -3,7 +3,8 @@
 Source: schedulers.md, 3.7 and 3.8.
 
 Where the page is silent: a group starts when all of it has arrived, or when nobody is known to come; a batch that the
-memory cannot hold runs in parts; tokens are handed over as they are produced; re-runs come max_num_seqs at a time.
+memory cannot hold runs in parts; a batch ends at once when the last client that it worked for goes away; re-runs come
+max_num_seqs at a time.
 """
 
 import math
@@ -19,6 +20,7 @@ class SeqSched(Scheduler):
 
     def __init__(self, case: Case, members: list[Member]) -> None:
         super().__init__(case, members)
+        self.delivers_batches = case.knobs.delivery == "batch"
         self.batch_of: dict[int, tuple[int, int]] = {}
         self.stop = [member.cap for member in members]
         self.size: dict[tuple[int, int], int] = {}
@@ -85,7 +87,7 @@ class SeqSched(Scheduler):
 
     def is_over(self, member: Member) -> bool:
         """Whether the member computes nothing more in this batch."""
-        return member in self.cut or member.status == "finished"
+        return member in self.cut or member.status in ("finished", "aborted")
 
     def schedule(self) -> None:
         for member in self.running:
@@ -119,6 +121,10 @@ class SeqSched(Scheduler):
     def end(self, member: Member) -> None:
         """Its slot and its blocks are kept until the batch ends."""
 
+    def drop(self, member: Member) -> None:
+        super().drop(member)
+        self.end_iteration()
+
     def end_iteration(self) -> None:
         if self.running and all(self.is_over(member) for member in self.running):
             for member in self.running:
@@ -127,6 +133,9 @@ class SeqSched(Scheduler):
                     member.generated = 0
                     member.stopped = self.now
                     self.waiting.append(member)
+                elif self.delivers_batches and member.status == "finished":
+                    member.times = [self.now] * member.output
+                    self.handed_over.append(member)
             self.reruns |= self.cut
             self.cut = set()
             self.running = []

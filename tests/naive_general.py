@@ -119,6 +119,7 @@ class Moment(NamedTuple):
     preempted: list[tuple[int, int]]
     swap_s: float
     predictor_s: float
+    is_iteration: bool = True  # else nothing could run
 
 
 class Observer(Protocol):
@@ -139,6 +140,7 @@ class Scheduler:
         self.step = 0  # iterations so far
         self.out_of_memory = 0
         self.seats = case.seats
+        self.delivers_batches = False
         self.start_iteration()
 
     # what a family may say
@@ -184,6 +186,8 @@ class Scheduler:
         self.chunks: list[Chunk] = []
         self.preempted: list[tuple[int, int]] = []
         self.moved = 0  # blocks between GPU and host
+        self.was_open = True  # whether this iteration may admit, as far as the interval goes
+        self.handed_over: list[Member] = []  # whose answers come with the end of their batch
 
     def blocks(self, tokens: int) -> int:
         return -(-tokens // self.case.block)
@@ -214,8 +218,9 @@ class Scheduler:
         return member.arrival + self.case.predict_delay_s <= self.now
 
     def is_open(self) -> bool:
-        """Whether this iteration may admit."""
-        return not self.preempted and (self.step % self.case.knobs.admission_interval_steps == 0 or not self.running)
+        """Whether this iteration may admit; to be asked before anybody is served."""
+        self.was_open = self.step % self.case.knobs.admission_interval_steps == 0 or not self.running
+        return not self.preempted and self.was_open
 
     def growth(self, member: Member, tokens: int) -> int:
         """Blocks that so many more tokens take from the pool."""
@@ -276,7 +281,7 @@ class Scheduler:
             self.preempt(member)
 
     def drop(self, member: Member) -> None:
-        """The client went away."""
+        """The client went away; where answers come with the end of a batch, perhaps from one that is whole."""
         if member in self.waiting:
             self.waiting.remove(member)
         if member in self.running:
@@ -315,7 +320,7 @@ def simulate(
             break
         if start > now:
             start = min([start, *(each.arrival + case.timeout_s for each in scheduler.waiting)])
-            _observe(Moment(now, start, [], [], 0.0, 0.0), scheduler, observe)
+            _observe(Moment(now, start, [], [], 0.0, 0.0, is_iteration=False), scheduler, observe)
             now = start
             continue
         scheduler.start_iteration()
@@ -346,13 +351,25 @@ def _take(scheduler: Scheduler, arrivals: Arrivals) -> int:
 
 def _time_out(scheduler: Scheduler, arrivals: Arrivals) -> None:
     """Clients whose patience is over go away."""
-    done = {chunk.member for chunk in scheduler.padding()}  # which go when their batch ends
-    for member in [each for each in scheduler.members if each not in done]:
+    late = [member for member in scheduler.members if member.arrival + scheduler.case.timeout_s <= scheduler.now]
+    for member in late + late:  # whom the end of a batch sends back to the queue is only then found there
+        done = {chunk.member for chunk in scheduler.padding()}  # which go when their batch ends
         is_here = member in scheduler.waiting or (member in scheduler.holding() and member.status == "unfinished")
-        if is_here and member.arrival + scheduler.case.timeout_s <= scheduler.now:
+        if is_here and member not in done:
             scheduler.drop(member)
             member.status = "aborted"
             arrivals.answered(scheduler.now)
+        elif scheduler.delivers_batches and member in done and member.status == "finished":
+            member.status = "aborted"  # nobody waits for its answer any more
+            arrivals.answered(scheduler.now)
+    _hand_over(scheduler, arrivals)  # by a batch that waited for somebody who has gone
+
+
+def _hand_over(scheduler: Scheduler, arrivals: Arrivals) -> None:
+    """Answers of a batch that has ended reach their users."""
+    for _ in scheduler.handed_over:
+        arrivals.answered(scheduler.now)
+    scheduler.handed_over = []
 
 
 def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Observer | None) -> tuple[float, Row]:
@@ -375,7 +392,8 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
             scheduler.note_token(member)
             if member.generated > member.delivered:
                 member.delivered = member.generated
-                member.times.append(end)
+                if not scheduler.delivers_batches:
+                    member.times.append(end)
     scheduler.now = end
     for chunk in sorted(chunks, key=lambda chunk: chunk.member.id):
         member = chunk.member
@@ -385,8 +403,10 @@ def _pass(scheduler: Scheduler, newcomers: int, arrivals: Arrivals, observe: Obs
             member.status = "finished"
             finished.append(member.id)
             scheduler.end(member)
-            arrivals.answered(end)
+            if not scheduler.delivers_batches:
+                arrivals.answered(end)
     scheduler.end_iteration()
+    _hand_over(scheduler, arrivals)
     scheduled = [(chunk.member.id, chunk.tokens, chunk.before) for chunk in chunks]
     return end, Row(start, end, scheduled, list(scheduler.preempted), *counts, finished, scheduler.free())
 

@@ -368,17 +368,11 @@ class Ssjf(Ordered):
 
 
 class Tie(Ordered):
-    """`tie`: mean plus beta times the tail's mean, beta by the queue when the prediction comes; ageing as it waits.
-
-    All scores shrink by one factor, so that ordering by the score over the factor of the arrival is the same; a closed
-    loop's arrivals are not known beforehand, and nothing ages there.
-    """
+    """`tie`: mean plus beta times the tail's mean, beta by the queue when the prediction comes; ageing as it waits."""
 
     def __init__(self, case: Case, members: list[Member]) -> None:
         super().__init__(case, members)
-        arrivals = case.requests.arrival_s - case.requests.arrival_s[0]
-        known = 0 * arrivals if case.requests.users else case.requests.arrival_s
-        self.mean, self.tail = tail_means(case.predictions, case.requests.cap, known)
+        self.mean, self.tail = tail_means(case.predictions, case.requests.cap)
         self.score: dict[int, float] = {}
 
     def join(self, member: Member) -> None:
@@ -397,4 +391,6 @@ class Tie(Ordered):
         self.score[member.id] = self.mean[member.id] + beta * self.tail[member.id]
 
     def key(self, member: Member) -> float:
-        return self.score.get(member.id, float(member.cap))
+        if member.id not in self.score:
+            return float(member.cap)
+        return self.score[member.id] * 0.9 ** (-member.arrival / 30)  # as if it had waited since the beginning

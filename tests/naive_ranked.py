@@ -2,7 +2,8 @@
 
 Where the page is silent: who is not taken keeps its memory until somebody in front of it needs it; who is trimmed for
 want of blocks loses its memory only if that is still too little; where prompts are computed whole the token budget is
-one of prompt tokens, and alone at the front a longer prompt runs as well.
+one of prompt tokens, and alone at the front a longer prompt runs as well. Some could undo each other's prompts for
+ever: who was evicted 16 times without a token in between goes first of all until its next one.
 """
 
 import math
@@ -23,6 +24,7 @@ class Ranked(Scheduler):
         self.starved = [0] * len(members)
         self.quantum = [0] * len(members)  # iterations left as a promoted request
         self.live: list[Member] = []  # everybody in the last choice
+        self.setbacks = [0] * len(members)  # evictions since the last token
 
     def key(self, member: Member) -> tuple[float, ...]:
         raise NotImplementedError
@@ -38,10 +40,22 @@ class Ranked(Scheduler):
         return [*self.running, *(member for member in self.waiting if member.computed)]
 
     def ranked(self) -> list[Member]:
-        def key(member: Member) -> tuple[bool, tuple[float, ...], int]:
-            return self.quantum[member.id] == 0, self.key(member), member.id
+        def key(member: Member) -> tuple[bool, bool, tuple[float, ...], int]:
+            return not self.is_rescued(member), self.quantum[member.id] == 0, self.key(member), member.id
 
         return sorted(self.running + self.waiting, key=key)
+
+    def is_rescued(self, member: Member) -> bool:
+        return self.setbacks[member.id] >= 16
+
+    def preempt(self, member: Member, how: str | None = None) -> None:
+        super().preempt(member, how)
+        self.setbacks[member.id] += 1
+        if self.is_rescued(member):
+            self.quantum[member.id] = 0
+
+    def note_token(self, member: Member) -> None:
+        self.setbacks[member.id] = 0
 
     def schedule(self) -> None:
         ranked = self.ranked()
@@ -102,7 +116,9 @@ class Ranked(Scheduler):
         taken = {chunk.member for chunk in self.chunks}
         for member in self.live:
             i = member.id
-            if member in taken:
+            if self.is_rescued(member):
+                self.starved[i] = 0
+            elif member in taken:
                 self.starved[i] = 0
                 self.quantum[i] = max(self.quantum[i] - 1, 0)
             else:
@@ -141,14 +157,14 @@ class SelfDeclared(Ranked):
 class Levels(Ranked):
     """`mlfq`: queues with growing quanta; within a queue in order of joining it."""
 
-    first_quantum, growth = 0.03, 10.0
+    first_quantum, times = 0.03, 10.0
     boost_steps = 0
 
     def __init__(self, case: Case, members: list[Member]) -> None:
         super().__init__(case, members)
         knobs = case.knobs
         self.q0 = self.first_quantum if knobs.quantum_ms is None else knobs.quantum_ms / 1000
-        self.by = self.growth if knobs.quantum_growth is None else knobs.quantum_growth
+        self.by = self.times if knobs.quantum_growth is None else knobs.quantum_growth
         self.level = [0] * len(members)
         self.used = [0.0] * len(members)  # seconds in this queue
         self.last_run = [0.0] * len(members)  # or arrival
@@ -184,7 +200,7 @@ class Levels(Ranked):
             self.last_run[member.id] = self.now
             self.used[member.id] += self.now - self.served_since
             if self.used[member.id] > self.q0 * self.by ** self.level[member.id]:
-                self.enter(member, self.level[member.id] + 1)
+                self.enter(member, min(self.level[member.id] + 1, 4096))
         super().schedule()
         self.served = [chunk.member for chunk in self.chunks]
         self.served_since = self.now
@@ -197,7 +213,7 @@ class FastServe(Levels):
     that the host's shortage keeps out is passed over.
     """
 
-    first_quantum, growth = 0.01, 2.0
+    first_quantum, times = 0.01, 2.0
     is_chunked = False
     boost_steps = 1000
 

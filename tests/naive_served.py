@@ -97,7 +97,7 @@ class VllmV0(Paged):
             if self.chunks:
                 return
         self.decode()
-        if is_open and self.is_open():
+        if is_open and not self.preempted:
             self.swap_in()
 
     def prefill(self) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sim.catalog import dataset_names, gpu_names, model_names, predictor_names
 from sim.scenario import Scenario
 from sim.scheduler_spec import Recombination
-from sim.systems import system_names
+from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS, system_names
 from tests.scenario_fields import COEFFICIENTS, Place, placed, places
 
 SINGLE = [
@@ -122,6 +122,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         scheduler["system"] = "vllm_v1"
         for name in chosen[1:]:
             scheduler.pop(name)
+    orders = (scheduler.get("order"), SYSTEMS[scheduler.get("system", "vllm_v1")].choices.order)
+    if any(order in PREEMPTIVE_ORDERS for order in orders):
+        scheduler.pop("admission_interval_steps", None)
     sglang = scheduler.get("sglang", {})
     chunk = sglang.get("chunked_prefill_size")
     if chunk is not None and 0 <= chunk < sglang.get("page_size", 1):

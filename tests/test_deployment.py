@@ -107,6 +107,21 @@ def test_a_static_batch_has_32_seats_and_prefills_all_of_them() -> None:
     assert resolved.max_num_batched_tokens == 32 * resolved.max_model_len
 
 
+@pytest.mark.parametrize(
+    ("system", "context", "budget"),
+    [
+        ("vllm_v0", 1024, 2048),
+        ("vllm_v0", 16_384, 16_384),
+        ("hybrid_only", 1024, 1024),
+        ("hybrid_only", 16_384, 16_384),
+    ],
+)
+def test_default_budgets_that_go_by_the_context(system: str, context: int, budget: int) -> None:
+    # schedulers.md: max(max_model_len, 2048) in 3.3, max_model_len in 3.5
+    resolved = resolved_with(scheduler__system=system, deployment__max_model_len=context)
+    assert resolved.max_num_batched_tokens == budget
+
+
 def test_max_model_len_is_the_context_cut_to_the_memory() -> None:
     assert resolve(Scenario()).max_model_len == 131_072
     assert resolved_with(deployment__num_gpu_blocks_override=101).max_model_len == 1600

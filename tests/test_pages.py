@@ -143,6 +143,8 @@ TURNS = (
     Turn("sgnoradix", "true", CACHED, OUTPUT, {"preset": "shared-prefix"} | SGLANG),
     Turn("sgpage", "64", "metrics.kv_fragmentation", OUTPUT, SGLANG),
     Turn("sgclip", "64", TTFT, OUTPUT, TIGHT | SGLANG),
+    Turn("retry", "rest", OUTPUT, BLOCKS, {"cap": "128"}),
+    Turn("retryafter", "60", TTFT, OUTPUT, {"cap": "128", "retry": "again"}),
     Turn("giveup", "5", "requests.aborted", PROMPT, TIGHT),
     Turn("join", "request", TTFT, OUTPUT),
     Turn("prefill", "first", "metrics.itl_p99_s", OUTPUT, {"rate": "30"}),

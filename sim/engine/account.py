@@ -35,6 +35,7 @@ from sim.engine.state import (
     HEAD_IDLE,
     HEAD_WHOLE,
     HELD_DONE_BLOCKS,
+    HOST_USED,
     KV_STRAGGLER,
     KV_TYPICAL,
     NUM_PREEMPTED,
@@ -115,6 +116,7 @@ def add_memory(duration_s, free_row, block_size, bins, count):
     bins[OPEN, Bin.FRAGMENTATION] += count[UNFILLED] * per_token
     bins[OPEN, Bin.FINISHED_HELD] += count[HELD_DONE_BLOCKS] * duration_s
     bins[OPEN, Bin.RESERVED_UNUSED] += count[PLEDGED] * duration_s
+    bins[OPEN, Bin.HOST_BLOCKS] += count[HOST_USED] * duration_s
     if count[NUM_WAITING] == 0:
         bins[OPEN, Bin.CACHED_PREFIX] += count[CACHED_IDLE] * duration_s
         bins[OPEN, Bin.FREE_NO_DEMAND] += (count[FREE] - count[CACHED_IDLE]) * duration_s

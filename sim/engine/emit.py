@@ -6,13 +6,14 @@ Synchronously outputs are applied right after their call, asynchronously one cal
 from numba import njit
 
 from sim.engine.accounts import Status
-from sim.engine.arrivals import think
+from sim.engine.arrivals import note_answer
 from sim.engine.gaps import note_gap, push_duration
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import register_full, release, release_blocks
+from sim.engine.kv_memory import blocks_for, register_full, release, release_blocks
 from sim.engine.members import leave, start_decoding, stop_decoding
 from sim.engine.segments import mark_memory, settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
+    AGAIN,
     AGE,
     APPLIED_CALL,
     BASE,
@@ -40,7 +41,6 @@ from sim.engine.state import (
     HELD_DONE,
     HELD_DONE_BLOCKS,
     HELD_DONE_KV,
-    ISSUED,
     KNOWN,
     LAST_TOKEN_S,
     LATE,
@@ -188,7 +188,7 @@ def deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, coun
         count[HEAD_KNOWN_GOOD] = 0
         if members.slots[k, LATE_SEQ] >= 0 and records.out_n[i, EMITTED] == inputs.asked[i, OUTPUT_LEN]:
             remove(i, rules.order, heap, records.out_n, count)
-            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+            deliver(i, inputs, thinking, records.out_n, count, real)
     count[NUM_LATE] = 0
     count[LATE_DECODING] = 0
 
@@ -272,7 +272,7 @@ def finish_members(parity, rules, inputs, members, flight, records, gap_stack, t
                 release(members.live[s, COMPUTED], straggler, members.live[s, RESERVED], rules.block_size, count)
             leave(s, members.live, members.slots, count)
         if not rules.batch_delivery:
-            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+            deliver(i, inputs, thinking, records.out_n, count, real)
     if rules.hold and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
         end_batch(rules.batch_delivery, inputs, members, records, thinking, count, real)
 
@@ -286,27 +286,27 @@ def drop_newest(i, slots, flight, count):
 
 
 @njit(**JIT)
-def deliver(i, arrival_s, thinking, out_n, count, real):
+def deliver(i, inputs, thinking, out_n, count, real):
     """The user has the whole answer."""
     out_n[i, STATUS] = Status.FINISHED
     count[NUM_DONE] += 1
     count[UNANNOUNCED] = 1
-    if count[ISSUED] < len(arrival_s):
-        think(real[CLOCK], arrival_s, thinking, count)
+    note_answer(inputs.asked[i, AGAIN], inputs.arrival_s, thinking, count, real)
 
 
 @njit(**JIT)
 def hold_until_batch_ends(s, block_size, live, count):
     """Everything the member holds or was promised moves to one row of the memory ledger."""
     computed = live[s, COMPUTED]
-    reserved = live[s, RESERVED]
-    release(computed, live[s, STRAGGLER], reserved, block_size, count)
-    count[FREE] -= reserved
+    release(computed, live[s, STRAGGLER], live[s, RESERVED], block_size, count)
+    kept = max(live[s, RESERVED], blocks_for(computed, block_size))
+    live[s, RESERVED] = kept
+    count[FREE] -= kept
     live[s, HELD_DONE] = 1
     live[s, ENDING] = 0
     count[NUM_HELD_DONE] += 1
     count[HELD_DONE_KV] += computed
-    count[HELD_DONE_BLOCKS] += reserved
+    count[HELD_DONE_BLOCKS] += kept
 
 
 @njit(**JIT)
@@ -321,7 +321,7 @@ def end_batch(batch_delivery, inputs, members, records, thinking, count, real):
             records.out_s[i, FIRST_TOKEN_S] = real[CLOCK]
             records.out_s[i, LAST_TOKEN_S] = real[CLOCK]
             records.out_s[i, MAX_ITL_S] = 0.0
-            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+            deliver(i, inputs, thinking, records.out_n, count, real)
     count[NUM_HELD_DONE] = 0
     count[HELD_DONE_KV] = 0
     count[HELD_DONE_BLOCKS] = 0

@@ -11,7 +11,10 @@ Ints = NDArray[np.int64]
 
 
 class Requests(NamedTuple):
-    """One row a request, in order of arrival; never written by the engine.
+    """One row a request, in order of arrival, then all retries; never written by the engine.
+
+    A retry comes `retry_s` after the last token of the answer before it. Rows are in order of arrival as far as it is
+    known beforehand, so that `arrival_s` has no entries for retries.
 
     A request's text is a run of segments followed by text of its own. Two positions hold the same token
     exactly if their content ids are equal; own text and all output tokens have the row number as content id.
@@ -28,6 +31,8 @@ class Requests(NamedTuple):
     segment_content: Ints  # (m,) content id, from SHARED_TEXT on for texts that are nobody's own
     segment_len: Ints  # (m,) tokens
     users: int  # 0: open loop. Else closed loop: so many users, each waits for its answer, thinks, asks again
+    again: Ints | None = None  # (rows,) row of the retry that follows a request's answer; 0: none does
+    retry_s: float = 0.0
 
 
 SHARED_TEXT = 1_000_000_000  # first content id of shared texts; below it ids are row numbers

@@ -34,7 +34,6 @@ from sim.engine.segments import settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
     AGE,
     ARRIVAL_S,
-    ARRIVED,
     CALL,
     CALL_PHASE,
     CHUNK_CONTEXT,
@@ -50,6 +49,7 @@ from sim.engine.state import (
     DUE_LIST,
     ENDING,
     EPOCH,
+    EXPECTED,
     F_CALL,
     F_CHUNK_CONTEXT,
     F_CHUNK_REDO,
@@ -69,6 +69,7 @@ from sim.engine.state import (
     F_NUM_SAMPLED,
     F_ROW,
     F_TOKENS,
+    FIRST_TRIES,
     FLIGHT_CALL,
     HEAD_KNOWN_GOOD,
     HELD_DONE_KV,
@@ -77,6 +78,7 @@ from sim.engine.state import (
     LAST_END,
     NUM_DECODING,
     NUM_DONE,
+    NUM_DUE,
     NUM_FRESH,
     NUM_HELD_DONE,
     NUM_LATE,
@@ -115,7 +117,7 @@ class Stop(IntEnum):
 
 
 @njit(**ENTRY)
-def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
+def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
     arrival_s, asked, _, linear_s = inputs
     (
@@ -147,9 +149,9 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
         if next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
-            join_arrivals(users, rules, arrival_s, asked, thinking, out_s, out_n, heap, count, real)
+            join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, count, real)
         if count[NUM_RUNNING] + count[IN_FLIGHT] == 0:
-            if count[NUM_DONE] == len(asked) and not count[UNANNOUNCED]:
+            if count[NUM_DONE] == count[EXPECTED] and not count[UNANNOUNCED]:
                 return Stop.DONE
             resume_s = next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real)
             if resume_s > real[CLOCK] and real[CLOCK] < until_s and not count[UNANNOUNCED]:
@@ -302,7 +304,8 @@ def land(is_async, flight, count):
 def waits_for_ever(count):
     """Whether nobody runs, nobody waiting could be admitted, and nobody will arrive who could change that."""
     is_idle = count[NUM_RUNNING] == 0 and count[FLIGHT_CALL] < 0 and count[NUM_PREEMPTED] == 0
-    return is_idle and count[NUM_WAITING] > 0 and count[ARRIVED] == count[ISSUED]
+    is_last = count[FIRST_TRIES] == count[ISSUED] and count[NUM_DUE] == 0
+    return is_idle and is_last and count[NUM_WAITING] > 0
 
 
 @njit(**JIT)

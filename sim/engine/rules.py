@@ -76,7 +76,7 @@ def _static(scenario: "Scenario", resolved: "Resolved") -> Rules:
         order=Order.PRIORITY if knobs.scheduling_policy == "priority" else Order.FCFS,
         reserve=Reserve.CAP if knobs.reserve in (None, "cap") else Reserve.MAX_MODEL_LEN,
         hold=knobs.hold,
-        batch_delivery=knobs.hold and knobs.delivery == "batch",
+        batch_delivery=knobs.delivers_batches,
         batch_wait_s=knobs.batch_wait_s,
         block_size=resolved.block_size,
         usable_blocks=resolved.usable_blocks,

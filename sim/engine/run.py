@@ -12,6 +12,7 @@ from sim.engine.accounts import Status
 from sim.engine.general.choices import GeneralRules
 from sim.engine.inputs import Batching, Floats, Ints, Order, Requests, Reserve, Rules, StepTime
 from sim.engine.loop import Stop, advance, settle
+from sim.engine.retries import order_of, pool_of
 from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
 
 CALLS_AT_ONCE = 100_000  # scheduler calls between two reports of progress, some 10 ms
@@ -83,6 +84,7 @@ class Run:
     stop: Stop
     steps: StepTable | None = None
     async_columns: AsyncColumns | None = None
+    order: Ints | None = None  # (n,) row of each request in `Requests`; None: rows are in order of arrival
     service: Floats | None = None  # (task types,) where classes are served in turn: the counter of each
 
 
@@ -111,12 +113,12 @@ def run(
     """
     rules = plain_rules(rules)
     inputs = inputs_of(requests, step_time.linear_s)
-    state = first_state(rules, requests, inputs)
+    state, pool = first_state(rules, requests, inputs), pool_of(requests, inputs.asked)
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
 
     def advance_by(calls: int, tape: Tape) -> int:
-        return int(advance(rules, inputs, *numbers, state, tape, float(until_s), calls, bool(record_steps)))
+        return int(advance(rules, inputs, pool, *numbers, state, tape, float(until_s), calls, bool(record_steps)))
 
     stop, tape = drive(advance_by, state, tape, max_calls, on_progress)
     settle(
@@ -130,7 +132,8 @@ def run(
         state.counts,
         state.real,
     )
-    return run_of(rules, state, stop, tape if record_steps else None)
+    order = order_of(pool, requests, inputs.arrival_s, state)
+    return run_of(rules, state, stop, tape if record_steps else None, order)
 
 
 def drive(
@@ -186,12 +189,13 @@ def doubled(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return longer
 
 
-def run_of(rules: Rules | GeneralRules, state: State, stop: Stop, tape: Tape | None) -> Run:
+def run_of(rules: Rules | GeneralRules, state: State, stop: Stop, tape: Tape | None, order: Ints | None) -> Run:
     """Collect a run from the final state."""
     count = state.counts
+    outcome = outcome_of(rules, state)
     last_bin = int(count[st.BIN]) + 1
     return Run(
-        outcome=outcome_of(rules, state),
+        outcome=outcome if order is None else Outcome(*(column[: len(order)] for column in outcome)),
         bins=state.bins[:last_bin].copy(),
         bin_width_s=float(state.real[st.BIN_WIDTH]),
         gap_count=state.gap_hist[:, 0].copy(),
@@ -199,6 +203,7 @@ def run_of(rules: Rules | GeneralRules, state: State, stop: Stop, tape: Tape | N
         duration_s=float(state.real[st.CLOCK]),
         counters=counters_of(count),
         stop=stop,
+        order=order,
         steps=None if tape is None else step_table_of(state, tape),
         async_columns=None if tape is None or not rules.is_async else async_columns_of(state, tape),
     )

@@ -43,7 +43,8 @@ NUM_LIVE = 24
 NEVER = -2  # no call
 
 # Columns of `asked`, one row a request: what comes in, as one array.
-PROMPT_LEN, OUTPUT_LEN, CAP, PRIORITY, IS_STRAGGLER, FIRST_SEGMENT, END_SEGMENT = range(7)
+# AGAIN is the row of the retry that follows the answer, 0 where none does.
+PROMPT_LEN, OUTPUT_LEN, CAP, PRIORITY, IS_STRAGGLER, FIRST_SEGMENT, END_SEGMENT, AGAIN = range(8)
 
 # Columns of `segments`.
 CONTENT, LENGTH = range(2)
@@ -101,6 +102,9 @@ NUM_OUT_N = 8
     CALL_PHASE,  # CALL % block_size
     ARRIVED,  # requests that have joined or been rejected
     ISSUED,  # closed loop: questions asked so far
+    FIRST_TRIES,  # arrivals that are no retries
+    NUM_DUE,  # entries of `thinking`
+    EXPECTED,  # requests that come for certain
     NUM_DONE,  # finished or rejected
     NUM_WAITING,
     WAIT_HEAD,
@@ -144,6 +148,7 @@ NUM_OUT_N = 8
     NUM_HELD_DONE,
     HELD_DONE_KV,
     HELD_DONE_BLOCKS,
+    HOST_USED,  # blocks in host memory
     CHUNK_TOKENS,  # of this call's prefill chunks, and the next three
     CHUNK_REDO,
     CHUNK_CONTEXT,
@@ -165,8 +170,8 @@ NUM_OUT_N = 8
     FINISHED_RECORDED,
     LATE_RECORDED,
     DROPPED_RECORDED,
-) = range(68)
-NUM_COUNT = 68
+) = range(72)
+NUM_COUNT = 72
 
 # Entries of `real`.
 (
@@ -182,8 +187,9 @@ NUM_COUNT = 68
     LAST_END,  # of the newest step in flight: the next one cannot begin before
     START_S,  # when the step being called begins
     TOKEN_S,  # end of the last applied step: every decoding member got a token then
-) = range(12)
-NUM_REAL = 12
+    RETRY_S,  # from an answer to the retry that follows it
+) = range(13)
+NUM_REAL = 13
 
 # Columns of `blocks` (prefix caching), one row a block; row 0, vLLM's null block, closes the ring of free blocks.
 (
@@ -208,7 +214,7 @@ class Inputs(NamedTuple):
     """Requests and step time as the kernels read them."""
 
     arrival_s: Floats  # (n,) think times in a closed loop
-    asked: np.ndarray  # (n, 7) int32, columns PROMPT_LEN ...
+    asked: np.ndarray  # (n, 8) int32, columns PROMPT_LEN ...
     segments: Ints  # (m, 2) content id, tokens
     linear_s: Floats  # (tokens + 1,)
 
@@ -231,7 +237,7 @@ class State(NamedTuple):
     gap_hist: Floats  # (NUM_GAP_BINS, 2) gaps, seconds
     bins: Floats  # (NUM_BINS + 1, NUM_COLUMNS); the last row is what has not been put into a bin yet
     heap: Floats  # (n, 2) key, request: waiting queue of every order but FCFS
-    thinking: Floats  # (users, 2) heap of the times at which closed-loop users ask again
+    thinking: Floats  # (users + retries, 2) heap of times at which users ask, and row: 0 is a closed loop's next one
     blocks: np.ndarray  # (usable + 1, NUM_BLOCK_COLUMNS) int32 with prefix caching; small rows stay in the cache
     table: np.ndarray  # (max_num_seqs + 1, longest request in blocks) int32; last row: found for the queue's head
     key_heads: np.ndarray  # (power of two,) int32, newest block of a hash chain, or -1
@@ -296,10 +302,12 @@ def power_of_two(at_least: int) -> int:
 
 def inputs_of(requests: Requests, linear_s: Floats) -> Inputs:
     """Columns side by side: one row of a request is one line of the processor's cache."""
-    asked = np.empty((len(requests.prompt_len), 7), np.int32)
+    asked = np.zeros((len(requests.prompt_len), 8), np.int32)
     columns = (requests.prompt_len, requests.output_len, requests.cap, requests.priority, requests.is_straggler)
     for column, values in enumerate((*columns, requests.segment_start[:-1], requests.segment_start[1:])):
         asked[:, column] = values
+    if requests.again is not None:
+        asked[:, AGAIN] = requests.again
     segments = np.empty((len(requests.segment_len), 2), np.int64)
     segments[:, CONTENT] = requests.segment_content
     segments[:, LENGTH] = requests.segment_len
@@ -311,7 +319,7 @@ def inputs_of(requests: Requests, linear_s: Floats) -> Inputs:
 
 def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
     """State before the first call: nothing has arrived, all blocks are free."""
-    n = len(inputs.arrival_s)
+    n = len(inputs.asked)
     slots = min(rules.max_num_seqs, n)
     ring = power_of_two(int(requests.output_len.max()) + 4)
     block_rows = rules.usable_blocks + 1 if rules.prefix_caching else 1
@@ -332,7 +340,7 @@ def first_state(rules: Rules, requests: Requests, inputs: Inputs) -> State:
         gap_hist=np.zeros((NUM_GAP_BINS, 2)),
         bins=np.zeros((NUM_BINS + 1, NUM_COLUMNS)),
         heap=np.zeros((1 if rules.order == Order.FCFS else n, 2)),
-        thinking=np.zeros((max(requests.users, 1), 2)),
+        thinking=room_to_think(requests),
         blocks=np.zeros((block_rows, NUM_BLOCK_COLUMNS), np.int32),
         table=np.zeros((slots + 1, -(-longest // rules.block_size)) if rules.prefix_caching else (1, 1), np.int32),
         key_heads=np.full(power_of_two(2 * block_rows), -1, np.int32),
@@ -371,8 +379,25 @@ def fill_counters(usable_blocks: int, requests: Requests, inputs: Inputs, state:
     state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
     state.real[GAP_HIGH] = -1.0
     state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
-    state.out_s[:, ARRIVAL_S] = np.nan if requests.users else inputs.arrival_s
-    first_questions = np.sort(inputs.arrival_s[: requests.users])  # sorted, so a heap
+    fill_arrivals(requests, inputs.arrival_s, state.thinking, state.out_s, state.counts)
+    state.real[RETRY_S] = requests.retry_s
+
+
+def room_to_think(requests: Requests) -> Floats:
+    """An empty heap of times at which users ask."""
+    retries = len(requests.prompt_len) - len(requests.arrival_s)
+    return np.zeros((max(requests.users + retries, 1), 2))
+
+
+def fill_arrivals(requests: Requests, arrival_s: Floats, thinking: Floats, out_s: Floats, count: Ints) -> None:
+    """When requests come, as far as that is known at the start."""
+    n = len(arrival_s)
+    out_s[:, ARRIVAL_S] = np.nan
+    if not requests.users:
+        out_s[:n, ARRIVAL_S] = arrival_s
+    first_questions = np.sort(arrival_s[: requests.users])  # sorted, so a heap
     first_questions -= first_questions[0] if requests.users else 0.0
-    state.thinking[: len(first_questions), 0] = first_questions
-    state.counts[ISSUED] = len(first_questions) if requests.users else len(inputs.arrival_s)
+    thinking[: len(first_questions), 0] = first_questions
+    count[ISSUED] = len(first_questions) if requests.users else n
+    count[NUM_DUE] = len(first_questions)
+    count[EXPECTED] = n

@@ -26,7 +26,7 @@ class State(IntEnum):
     RECOMPUTE = 3  # tokens that it had computed before it was preempted
     PASSED_OVER = 4  # running, but the step has no token for it
     PREEMPTED = 5
-    HELD = 6  # finished, in a batch that has not ended
+    HELD = 6  # finished, or cut to run again later, in a batch that has not ended
 
 
 class Segment(NamedTuple):
@@ -64,6 +64,7 @@ class Requests(NamedTuple):
     output_len: Ints  # (n,)
     priority: Ints  # (n,) smaller is served first; all 0 where only the arrival counts
     is_rejected: Bools  # (n,) never joined the queue
+    gone_s: Floats | None = None  # (n,) when its client gave up; NaN: never
 
 
 def lives(
@@ -95,9 +96,11 @@ def lives(
     finished = np.full(len(arrival), -1)
     finished[table.finished] = np.repeat(np.arange(num_steps), np.diff(table.finished_start))
     leaves = finished if columns is None else np.where(finished >= 0, columns.applied_after[finished], -1)
-    leaves = np.where(finished >= 0, leaves, num_steps - 1)
-    if is_held:
-        leaves = _batch_ends(step_of_row, table.scheduled[:, 0], finished, num_steps)
+    stays = np.full(len(arrival), num_steps - 1)
+    if requests.gone_s is not None:
+        stays = np.searchsorted(table.start_s, np.nan_to_num(requests.gone_s, nan=np.inf)) - 1
+    leaves = np.where(finished >= 0, leaves, stays)
+    ends = _batch_ends(table, step_of_row) if is_held else None
     order = np.argsort(table.scheduled[:, 0], kind="stable")
     borders = np.searchsorted(table.scheduled[order, 0], np.arange(len(arrival) + 1))
     found = []
@@ -107,7 +110,11 @@ def lives(
         rows = _rows(step_of_row[mine], table.scheduled[mine], *sizes, is_restarted=is_restarted)
         begin = num_steps if requests.is_rejected[i] else int(arrival[i])
         runs = _runs(rows)
-        segments = _segments(runs, begin, int(leaves[i]), preempted[i], is_done=finished[i] >= 0, is_held=is_held)
+        if ends is not None and finished[i] >= 0:
+            is_cut = runs[-1].computed + runs[-1].growth * (runs[-1].last - runs[-1].first) < sum(sizes) - 1
+            leaves[i] = stays[i] if is_cut else ends[finished[i]]
+            finished[i] = -1 if is_cut else finished[i]
+        segments = _segments(runs, begin, int(leaves[i]), preempted[i], ends)
         found.append(Life(segments, _chunks(rows), rows.step[rows.is_output], int(finished[i])))
     return found
 
@@ -120,14 +127,18 @@ def _steps_of(request: Ints, start: Ints, num_requests: int) -> list[list[int]]:
     return steps
 
 
-def _batch_ends(step_of_row: Ints, request: Ints, finished: Ints, num_steps: int) -> Ints:
-    """Last step of each request's batch: a closed batch ends with the last of those who began together."""
-    begin = np.full(len(finished), -1)
-    begin[request[::-1]] = step_of_row[::-1]  # the first row of a request wins
-    ends = np.full(num_steps + 1, -1)
-    done = np.where(finished >= 0, finished, num_steps - 1)
-    np.maximum.at(ends, begin[begin >= 0], done[begin >= 0])
-    return np.where(begin >= 0, ends[begin], num_steps - 1)
+def _batch_ends(table: StepTable, step_of_row: Ints) -> Ints:
+    """Last step of the batch that each step belongs to: a closed batch goes on while anybody computes further."""
+    request, tokens, before = table.scheduled[:, 0], table.scheduled[:, 1], table.scheduled[:, 2]
+    order = np.lexsort((step_of_row, request))
+    follows = (np.diff(request[order]) == 0) & (np.diff(step_of_row[order]) == 1)
+    follows &= (before[order][1:] > 0) & (before[order][1:] == (before + tokens)[order][:-1])
+    num_steps = len(table.start_s)
+    begins = np.ones(num_steps, np.bool_)
+    begins[step_of_row[order][1:][follows]] = False
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(np.append(starts, num_steps))
+    return np.repeat(starts + lengths - 1, lengths)
 
 
 class Rows(NamedTuple):
@@ -174,30 +185,32 @@ def _runs(rows: Rows) -> list[Segment]:
     ]
 
 
-def _segments(
-    runs: list[Segment], begin: int, leaves: int, preempted: list[int], *, is_done: bool, is_held: bool
-) -> list[Segment]:
+def _segments(runs: list[Segment], begin: int, leaves: int, preempted: list[int], ends: Ints | None) -> list[Segment]:
     """One request's steps from its arrival on, without a gap."""
     first = runs[0].first if runs else leaves + 1
     found = [Segment(begin, first - 1, State.WAITING, 0, 0)] if begin < first else []
     for run in runs:
         if found and run.first > found[-1].last + 1:
-            found += _between(found[-1], run.first - 1, preempted, State.PASSED_OVER)
+            found += _between(found[-1], run.first - 1, preempted, ends)
         found.append(run)
     if runs and leaves > found[-1].last:
-        found += _between(found[-1], leaves, preempted, State.HELD if is_done and is_held else State.PASSED_OVER)
+        found += _between(found[-1], leaves, preempted, ends)
     return found
 
 
-def _between(before: Segment, last: int, preempted: list[int], state: State) -> list[Segment]:
-    """Steps without a row: `state` until a preemption, if there is one."""
+def _between(before: Segment, last: int, preempted: list[int], ends: Ints | None) -> list[Segment]:
+    """Steps without a row: in memory until a preemption, if there is one, or until the batch ends (`ends`)."""
     computed = before.computed + before.growth * (before.last - before.first)
     first = before.last + 1
     at = next((step for step in preempted if first <= step <= last), None)
-    if at is None:
-        return [Segment(first, last, state, computed, 0)]
-    quiet = [Segment(first, at - 1, state, computed, 0)] if at > first else []
-    return [*quiet, Segment(at, last, State.PREEMPTED, 0, 0)]
+    if at is not None:
+        quiet = [Segment(first, at - 1, State.PASSED_OVER, computed, 0)] if at > first else []
+        return [*quiet, Segment(at, last, State.PREEMPTED, 0, 0)]
+    if ends is None:
+        return [Segment(first, last, State.PASSED_OVER, computed, 0)]
+    end = min(int(ends[before.last]), last)
+    held = [Segment(first, end, State.HELD, computed, 0)] if end >= first else []
+    return [*held, Segment(end + 1, last, State.WAITING, 0, 0)] if last > end else held
 
 
 def lanes(found: list[Life]) -> list[int]:

@@ -64,25 +64,18 @@ def play_of(result: Result) -> Play:
     table = first_steps(result.run.steps, MAX_STEPS)
     columns = result.run.async_columns
     requests = requests_of(result)
+    knobs = result.scenario.scheduler
     found = lives(
         table,
         requests,
-        is_held=holds(result.scenario),
-        is_restarted=result.scenario.scheduler.choices.eviction == "restart",
+        is_held=knobs.holds_batches,
+        is_restarted=knobs.choices.eviction == "restart" or (knobs.choices.order == "planned" and knobs.recollect),
         columns=columns and _first_calls(columns, len(table.start_s)),
     )
     stall = None if result.is_batch_delivery else worst_stall(found, table.end_s)
-    knobs = result.scenario.scheduler
     is_known = SYSTEMS[knobs.system].engine == "calendar" and not knobs.is_recombined
     waiting = queues(found, requests, table, by_arrival=not is_known)
     return Play(result, table, num_steps, found, lanes(found), waiting, is_known, stall)
-
-
-def holds(scenario: Scenario) -> bool:
-    """Whether finished members keep their places until their batch ends."""
-    knobs = scenario.scheduler
-    is_kept = knobs.hold if knobs.system == "static" else bool(SYSTEMS[knobs.system].details.get("hold"))
-    return is_kept and knobs.choices.batching == "request" and not (knobs.system == "static" and knobs.is_recombined)
 
 
 def requests_of(result: Result) -> Requests:
@@ -95,6 +88,7 @@ def requests_of(result: Result) -> Requests:
         result.inputs.output_len,
         priority if has_priority else np.zeros_like(priority),
         result.run.outcome.status == Status.REJECTED,
+        np.where(result.is_aborted, result.left_s, np.nan) if result.is_aborted.any() else None,
     )
 
 

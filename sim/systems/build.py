@@ -22,9 +22,10 @@ from sim.engine.general.choices import (
 from sim.engine.inputs import Predictions, Refinement, Requests, Rules, StepTime
 from sim.engine.rules import pipeline_rules, rules_of
 from sim.engine.sglang.inputs import SglangRules
+from sim.errors import ScenarioError
 from sim.predictor_spec import Predictor
 from sim.systems import SYSTEMS, Choices, System
-from sim.systems.hints import SIZE_OF_BUCKET, first_levels, planned_batches, tail_means
+from sim.systems.hints import SIZE_OF_BUCKET, ageing, first_levels, planned_batches, tail_means
 from sim.systems.pipeline import is_in_pipeline
 from sim.systems.predictors import predictor_in_force
 from sim.systems.sglang_rules import sglang_rules
@@ -42,6 +43,10 @@ Floats = NDArray[np.float64]
 
 GIB = 2**30
 AGGRESSIVE_OUTPUT = 1024  # tokens that aggressive admission assumes at first. Source: schedulers.md 4
+
+# Seconds that `ssjf` thinks a request takes, and the weight that `tie` gives to the tail. Source: schedulers.md 4
+ESTIMATE = {"estimate_base_s": 0.1, "estimate_token_s": 0.02}
+QUEUE_WEIGHT = {"queue_weight": 0.1, "queue_weight_low": 0.1, "queue_weight_high": 0.5}
 
 PREFILLS = {
     "mixed": Prefill.MIXED,
@@ -136,6 +141,11 @@ def plan_of(
     is_plain = not scheduler.is_recombined and not is_in_pipeline(scenario)
     if own.engine == "calendar" and is_plain and scenario.workload.client_timeout_s is None:
         return Plan(rules_of(scenario, resolved))
+    if scenario.workload.client_retry != "never" and scheduler.choices.order == "planned":
+        raise ScenarioError(
+            f"workload.client_retry is '{scenario.workload.client_retry}'; 'never' is needed with order planned, which "
+            "plans by who comes before the run begins"
+        )
     scenario = scenario.model_copy(update={"predictor": predictor_in_force(scenario)})
     predictions = make_predictions(scenario, requests, info, replication)
     given = Given(scenario, resolved, requests, info, step, own, scheduler.choices, predictions)
@@ -222,12 +232,12 @@ def own_rules(given: Given) -> dict[str, Any]:
     """What a system adds to the five choices, with the knobs that move it."""
     knobs, own, choices = given.scenario.scheduler, given.system, given.choices
     rules = {name: value for name, value in own.details.items() if name in GeneralRules._fields}
+    rules |= {"hold": int(knobs.holds_batches), "batch_delivery": int(knobs.delivers_batches)}
     if choices.batching == "iteration":
-        rules |= {"hold": 0, "is_grouped": 0, "rerun_size": 0}
+        rules |= {"is_grouped": 0, "rerun_size": 0}
     elif choices.order != "planned":
-        rules |= {"hold": 0, "rerun_size": 0}
+        rules |= {"rerun_size": 0}
     if own.name == "static" and choices.batching == "request":
-        rules |= {"hold": int(knobs.hold), "batch_delivery": int(knobs.delivers_batches)}
         rules |= {"batch_wait_s": knobs.batch_wait_s}
     if choices.reserve == "conformal":
         rules |= {"residuals": knobs.conformal_window, "residual_rank": given.scenario.predictor.quantile}
@@ -248,7 +258,9 @@ def own_rules(given: Given) -> dict[str, Any]:
     if choices.order == "declared":
         rules |= {"declare_tokens": rules.get("declare_tokens", 15)}
     if choices.order == "shortest_guarded":
-        rules |= {"guard_wait_s": knobs.guard_wait_s, "guard_factor": knobs.guard_factor}
+        rules |= {"guard_wait_s": knobs.guard_wait_s, "guard_factor": knobs.guard_factor, **ESTIMATE}
+    if choices.order == "tail_averse":
+        rules |= QUEUE_WEIGHT
     if choices.order == "planned":
         rules |= {"gather": knobs.group_size, "is_grouped": 1, "rerun_size": given.resolved.max_num_seqs}
         rules |= {"predict_delay_s": 0.0}  # nothing is planned before it is predicted
@@ -277,8 +289,8 @@ def hints_of(given: Given) -> Hints:
         weight=np.ones(1),
     )
     if choices.order == "tail_averse":
-        mean, tail = tail_means(predictions, cap, requests.arrival_s if requests.users == 0 else np.zeros(n))
-        return hints._replace(key=mean, key_tail=tail)
+        mean, tail = tail_means(predictions, cap)
+        return hints._replace(key=mean, key_tail=tail, ageing=ageing())
     if choices.order in ("fair", "by_type"):
         shares = np.array([task.share for task in given.scenario.workload.types], np.float64)
         weight = shares if len(shares) > int(given.info.type_id.max()) else np.ones(int(given.info.type_id.max()) + 1)

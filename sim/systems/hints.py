@@ -1,5 +1,6 @@
 """What some schedulers work out about requests before any of them runs."""
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import stats
 
 from sim.engine.general.batches import KEYS_A_GROUP
 from sim.engine.general.choices import Hints
+from sim.engine.general.told import LONGEST_AGE_S, TICKS_A_SECOND
 from sim.engine.inputs import Predictions, StepTime
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ SMALLEST_BATCH = 16
 FREEDOM = 3.5  # of the log-t belief. Source: schedulers.md 4, `tie`
 TAIL = 0.9
 QUANTILES = 200
-AGE_FACTOR, AGE_S = 0.9, 30.0  # a score shrinks to so much in so many seconds of waiting
+AGE_FACTOR, AGE_S = Decimal("0.9"), 30  # a score shrinks to so much in so many seconds of waiting
 
 
 def length_buckets(point: Ints) -> Ints:
@@ -120,12 +122,8 @@ def first_queue(prefill_s: Floats, quantum_s: float, growth: float) -> Ints:
     return level
 
 
-def tail_means(predictions: Predictions, cap: Ints, arrival_s: Floats) -> tuple[Floats, Floats]:
-    """Mean output and mean beyond its 0.9 quantile, cut at the cap, as keys that age with the arrival.
-
-    A score shrinks with the time waited, all by one factor, so that dividing by the factor of the arrival keeps the
-    order for good. Source: schedulers.md 4, `tie`.
-    """
+def tail_means(predictions: Predictions, cap: Ints) -> tuple[Floats, Floats]:
+    """Mean output and mean beyond its 0.9 quantile, cut at the cap. Source: schedulers.md 4, `tie`."""
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
     z = stats.t.ppf(levels, FREEDOM)
     mean = np.zeros(len(cap))
@@ -135,6 +133,12 @@ def tail_means(predictions: Predictions, cap: Ints, arrival_s: Floats) -> tuple[
         tokens = np.minimum(np.exp(np.minimum(predictions.log_mean + value * predictions.log_sd, 50.0)), cap)
         mean += tokens / QUANTILES
         tail += tokens * is_tail / in_tail.sum()
-    age = AGE_FACTOR ** (-np.minimum(arrival_s, 100_000.0) / AGE_S)
     grid = 2.0**20  # the same key on every machine
-    return np.round(mean * age * grid) / grid, np.round(tail * age * grid) / grid
+    return np.round(mean * grid) / grid, np.round(tail * grid) / grid
+
+
+def ageing() -> Floats:
+    """What an arrival later by each power of two of time makes of a key, (bits,) float64, rounded exactly."""
+    bits = int(LONGEST_AGE_S * TICKS_A_SECOND).bit_length()
+    seconds = [Decimal(2**bit) / int(TICKS_A_SECOND) for bit in range(bits)]
+    return np.array([float(AGE_FACTOR ** (-each / AGE_S)) for each in seconds])

@@ -3,7 +3,7 @@
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from sim.systems import SYSTEMS
+from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS
 
 if TYPE_CHECKING:
     from sim.scheduler_spec import Scheduler
@@ -37,7 +37,7 @@ NEEDS: dict[str, tuple[str, ...]] = {  # knob: values of the five choices of whi
 }
 OWN_ONLY = ("starvation_s",)  # no choice brings it along to another system
 OF_STAGES = ("async_scheduling",)
-OF_BATCHES = ("hold", "delivery", "batch_wait_s")
+OF_BATCHES = ("hold", "batch_wait_s")
 
 
 def is_in_general_loop(scheduler: "Scheduler", *, has_timeout: bool, has_stages: bool = False) -> bool:
@@ -71,8 +71,11 @@ def knobs_read(scheduler: "Scheduler", *, has_timeout: bool = False, has_stages:
     brought = [knob for knob, values in NEEDS.items() if knob not in OWN_ONLY and (in_force - usual) & set(values)]
     own_knobs = [knob for knob in own.knobs if knob not in NEEDS or in_force & set(NEEDS[knob])]
     if is_in_general_loop(scheduler, has_timeout=has_timeout, has_stages=has_stages):
-        has_batches = own.name == "static" and scheduler.choices.batching == "request"
-        is_own_loop = has_stages and not scheduler.is_recombined
-        general = (*NEEDS, "watermark", *(OF_BATCHES if has_batches else ()), *(OF_STAGES if is_own_loop else ()))
+        batches = OF_BATCHES if scheduler.choices.batching == "request" else ()
+        delivery = ("delivery",) if scheduler.holds_batches else ()
+        stages = OF_STAGES if has_stages and not scheduler.is_recombined else ()
+        general = (*NEEDS, "watermark", *batches, *delivery, *stages)
         own_knobs = [knob for knob in own_knobs if knob in general]
-    return tuple(dict.fromkeys((*ALWAYS, *RECOMBINED, *own_knobs, *brought)))
+    joins_at_intervals = scheduler.choices.order not in PREEMPTIVE_ORDERS
+    recombined = RECOMBINED if joins_at_intervals else CHOICES
+    return tuple(dict.fromkeys((*ALWAYS, *recombined, *own_knobs, *brought)))

@@ -15,7 +15,7 @@ SEQ_SCHED = System(
     reserves="prompt + cap",
     gives_way="nobody; with FCR who outlives the batch's cap runs again",
     choices=Choices("request", "mixed", "cap", "planned"),
-    knobs=("group_size", "batch_by_length", "recollect"),
+    knobs=("group_size", "batch_by_length", "recollect", "delivery"),
     seats=16,
     budget="batch",
     details={"hold": 1, "is_grouped": 1, "rerun_size": 16},
@@ -222,7 +222,6 @@ SSJF = System(
     knobs=("guard_wait_s", "guard_factor"),
     seats=256,
     budget=2048,
-    details={"estimate_base_s": 0.1, "estimate_token_s": 0.02},
 )
 
 TIE = System(
@@ -236,7 +235,6 @@ TIE = System(
     choices=Choices("iteration", "chunked", "chunk", "tail_averse"),
     seats=256,
     budget=2048,
-    details={"queue_weight": 0.1, "queue_weight_low": 0.1, "queue_weight_high": 0.5},
 )
 
 PAST_FUTURE = System(

@@ -89,14 +89,14 @@ HYBRID_ONLY = System(
     name="hybrid_only",
     title="Sarathi without chunks",
     idea="chunked",
-    source="Agrawal et al., OSDI 2024: ablation, a budget as long as the context",
+    source="Agrawal et al., OSDI 2024: ablation, a token budget of max_model_len",
     knows="prompt",
     reserves="the whole prompt's blocks, above a watermark of 1 %",
     gives_way="the latest arrival, recomputed",
     choices=Choices("iteration", "chunked", "prompt", "arrival", "recompute", "latest_arrival"),
     knobs=PAGED,
     seats=128,
-    budget="context",
+    budget="max_model_len",
     watermark=0.01,
 )
 

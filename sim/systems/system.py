@@ -48,6 +48,8 @@ Order = Literal[
     "planned",
 ]
 Eviction = Literal["recompute", "swap", "restart", "fail"]
+# max_model_len itself; that, but at least 2,048 (vLLM V0); that for each seat, so no limit on a batch of whole prompts
+Budget = Literal["max_model_len", "context", "batch"]
 Victim = Literal[
     "last_admitted", "latest_arrival", "last_in_order", "largest_remaining", "fewest_generated", "smallest_bound"
 ]
@@ -87,7 +89,7 @@ class System:
     choices: Choices
     knobs: tuple[str, ...] = ()  # fields of `Scheduler` it reads, besides those of all
     seats: int | None = None  # default of max_num_seqs; None: vLLM's for the GPU
-    budget: int | Literal["context", "batch"] | None = None  # default of max_num_batched_tokens, likewise
+    budget: int | Budget | None = None  # default of max_num_batched_tokens, likewise
     watermark: float = 0.0  # default
     details: dict[str, Any] = field(default_factory=dict)  # further rules of the loop that no knob moves
     engine: Literal["general", "calendar", "sglang"] = "general"  # which loop runs it while nothing is overridden

@@ -96,6 +96,8 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         has_timeout = _text_at("workload.client_timeout_s", base, texts) != "none"
         has_stages = _text_at("deployment.pipeline_parallel_size", base, texts) != "1"
         return field in knobs_read(scheduler_at(base, texts), has_timeout=has_timeout, has_stages=has_stages)
+    if field == "client_retry_delay_s":
+        return _text_at("workload.client_retry", base, texts) != "never"
     if field == "step_ms":
         return _text_at("cost.source", base, texts) == "constant"
     if field == "num_prefixes":

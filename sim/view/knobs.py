@@ -16,6 +16,7 @@ from sim.system_spec import Deployment
 from sim.systems import system_names
 from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
 from sim.view.steps import even, powers_of_two, preferred
+from sim.workload_spec import Workload
 
 RECOMBINE = "Recombine"  # title of the section of choices
 NONE = "none"  # no value: the system's own default, or no limit
@@ -125,6 +126,13 @@ ANSWERS = (
     Knob("workload.types.0.cap", "Output cap (max_tokens)",
          "Cuts longer outputs. A lower cap removes stragglers from the memory curve, and answers are lost.",
          "steps", (NONE, *powers_of_two(16, 131_072))),
+    Knob("workload.client_retry", "Clients whose answer was cut",
+         "never: they take it. rest: they ask for the rest, with prompt and cut answer as the new prompt, under the "
+         "same cap. again: they ask once more, without the cap. Retries are load: queue and TTFT grow.", "choice",
+         allowed(Workload, "client_retry")),
+    Knob("workload.client_retry_delay_s", "They ask again after (s)",
+         "From the cut answer to the retry. Shorter: retries come while the server is still busy with the same crowd.",
+         "steps", ("0", *preferred(0.1, 600))),
 )  # fmt: skip
 
 PROMPTS = (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sim.scenario import Scenario
-from sim.studies.caps import UNSETTLED, CapPoint
+from sim.studies.caps import CapPoint
 from sim.studies.margins import Margin, MarginPoint
 from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
@@ -18,6 +18,7 @@ from sim.workload.retries import Retry
 NOT_KNOWN = "What a cap costs here cannot be computed."
 COMPUTING = "Computing what a cap costs and what the target assumes …"
 CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
+OVERLOADED = " The queue grows: the server does not keep up with this."
 LIMIT_NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
 
 Caps = Mapping[tuple[int | None, Retry], CapPoint]
@@ -51,7 +52,7 @@ def cap_sentences(cap: int, points: Caps) -> list[str]:
         found.append(
             f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
             f"({_change(point, base)}), {more}p99 until the last token {now} s ({before} s without the cap)"
-            f"{_within(point)}.{_unsettled(point)}"
+            f"{_within(point)}.{OVERLOADED if point.is_overloaded else ''}"
         )
     return found
 
@@ -229,12 +230,6 @@ def _change(point: CapPoint, base: CapPoint) -> str:
 
 def _within(point: CapPoint) -> str:
     return "" if np.isnan(point.attainment) else f", {short_percent(point.attainment)} of requests within the limits"
-
-
-def _unsettled(point: CapPoint) -> str:
-    if point.is_overloaded:
-        return " The queue grows: the server does not keep up with this."
-    return " When retries come is not settled: read it as rough." if point.moved >= UNSETTLED else ""
 
 
 def _rank(split: Split) -> tuple[float, float]:

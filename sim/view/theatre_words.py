@@ -35,6 +35,7 @@ class Happening(NamedTuple):
     num_passed_over: int
     num_held: int
     finished: list[int]
+    cut: list[int]  # by their batch's limit, to run again
 
 
 def lines(play: Play) -> list[Line]:
@@ -50,7 +51,7 @@ def lines(play: Play) -> list[Line]:
 def happenings(play: Play) -> list[Happening]:
     """Every step of the table, sorted by what it is about."""
     table = play.table
-    steps = [Happening([], [], [], [], 0, 0, 0, []) for _ in range(len(table.start_s))]
+    steps = [Happening([], [], [], [], 0, 0, 0, [], []) for _ in range(len(table.start_s))]
     decoding, passed_over, held = (np.zeros(len(steps) + 1, np.int64) for _ in range(3))
     marks = {State.DECODE: decoding, State.PASSED_OVER: passed_over, State.HELD: held}
     for i, life in enumerate(play.found):
@@ -62,7 +63,7 @@ def happenings(play: Play) -> list[Happening]:
     for step, (i, lost) in _entries(table.preempted.tolist(), table.preempted_start):
         steps[step].preempted.append((i, lost))
     for step, i in _entries(table.finished.tolist(), table.finished_start):
-        steps[step].finished.append(i)
+        (steps[step].finished if play.found[i].finished == step else steps[step].cut).append(i)
     counts = zip(*(np.cumsum(each) for each in marks.values()), strict=True)
     return [
         step._replace(num_decoding=int(d), num_passed_over=int(p), num_held=int(h))
@@ -72,7 +73,7 @@ def happenings(play: Play) -> list[Happening]:
 
 def _sort_chunks(i: int, life: Life, steps: list[Happening]) -> None:
     """One request's chunks, each to its step."""
-    back = {segment.last + 1 for segment in life.segments if segment.state == State.PREEMPTED}
+    back = {segment.last + 1 for segment in life.segments if segment.state in (State.PREEMPTED, State.WAITING)}
     for at, chunk in enumerate(life.chunks):
         if at == 0:
             steps[chunk.step].joined.append((i, chunk))
@@ -97,6 +98,7 @@ def in_words(happening: Happening, play: Play) -> str:
         f"{happening.num_decoding} decode" if happening.num_decoding else "",
         f"{happening.num_passed_over} in memory without a token" if happening.num_passed_over else "",
         f"{happening.num_held} finished but held" if happening.num_held else "",
+        f"{_requests(happening.cut)} cut at the batch's limit, to run again later" if happening.cut else "",
         _finished(happening.finished, play),
     ]
     return "; ".join(part for part in parts if part) or "nothing is scheduled"
@@ -181,6 +183,9 @@ def story(play: Play, i: int) -> str:
     if outcome.num_preemptions[i]:
         times = "once" if outcome.num_preemptions[i] == 1 else f"{outcome.num_preemptions[i]} times"
         parts.append(f"preempted {times}, {_count(int(outcome.recomputed_tokens[i]), 'token')} computed again")
+    elif outcome.recomputed_tokens[i]:
+        again = _count(int(outcome.recomputed_tokens[i]), "token")
+        parts.append(f"cut at its batch's limit and run again, {again} computed again")
     if outcome.max_itl_s[i] > 0:
         parts.append(f"longest gap {_seconds(outcome.max_itl_s[i])}")
     if result.is_aborted[i]:

@@ -33,6 +33,7 @@ class RequestInfo(NamedTuple):
     is_rejected: Bools  # (n,) the prompt leaves no room for an answer; the engine refuses it
     is_truncated: Bools  # (n,) cut by the cap or by max_model_len; never a rejected one
     prefix_group: Ints  # (n,) which of its type's shared prefixes, from 0; -1 none
+    retry_of: Ints | None = None  # (n,) request whose cut answer it follows; -1 none; None: clients never ask again
 
 
 class Demand(NamedTuple):

@@ -1,128 +1,105 @@
 """Clients that do not put up with a cut answer: the requests they send after it.
 
-How long each answer would be is known before the run, so the lengths of every retry are too; only its arrival depends
-on when the answer before it ended.
+How long each answer would be is known before the run, so the lengths of every retry are too; when it comes the engine
+finds out, as it follows the end of the answer before.
 """
 
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.engine.inputs import SHARED_TEXT, Requests
 from sim.workload.requests import RequestInfo, stragglers
+from sim.workload_spec import Workload
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NOBODY = -1
 
 
 class Retry(Enum):
-    """What a client does with an answer that its cap has cut."""
+    """What a client does with an answer that its cap has cut: values of `workload.client_retry`."""
 
     NEVER = "never"
     REST = "rest"
     AGAIN = "again"
 
 
-RETRIES = {
-    Retry.NEVER: "nobody asks again: the rest of the answer is lost",
-    Retry.REST: "clients ask for the rest: prompt and cut answer are the new prompt, under the same cap, until all is "
-    "there",
-    Retry.AGAIN: "clients ask again without the cap: the same prompt once more, and the cut answer is thrown away",
-}
-
-
-class Tries(NamedTuple):
-    """All tries of all questions, one row a request; the first n rows are the first tries, in order of arrival."""
-
-    requests: Requests  # arrivals of retries are NaN
-    info: RequestInfo
-    question: Ints  # (m,) row of the question's first try
-    after: Ints  # (m,) row of the try before, or NOBODY
-    useful: Ints  # (m,) tokens of the answer that the client keeps
-    wanted: Ints  # (n,) tokens of the whole answer
-
-
-def tries(requests: Requests, info: RequestInfo, whole: Requests, retry: Retry) -> Tries:
-    """First tries and retries of an open loop.
+def with_retries(
+    requests: Requests, info: RequestInfo, workload: Workload, *, max_model_len: int, tail_quantile: float
+) -> tuple[Requests, RequestInfo]:
+    """The requests and, after them, the retries of those that a cap cuts.
 
     A retry finds its prompt, and the first part of the answer if it quotes it, in a prefix cache; parts that later
-    tries added count as text of its own.
+    tries added count as text of its own. What `max_model_len` cuts is not asked for again: there is no room for it.
 
     Parameters
     ----------
     requests, info
-        As `make_requests` returns them under the cap.
-    whole : Requests
-        The same requests without it.
-    retry : Retry
+        As `make_requests` returns them; left as they are, and returned where no answer is cut.
+    workload : Workload
+        What its clients do is read.
+    max_model_len : int
+        Tokens of prompt and output together that the server allows.
+    tail_quantile : float
+        Longer outputs, of all tries, are stragglers.
     """
-    n, wanted = len(whole.output_len), whole.output_len
-    missing = np.where(info.is_rejected, 0, wanted - requests.output_len)
-    count = {
-        Retry.NEVER: np.zeros(n, np.int64),
-        Retry.REST: -(-missing // requests.cap),
-        Retry.AGAIN: (missing > 0).astype(np.int64),
-    }[retry]
+    n, room = len(requests.output_len), np.maximum(max_model_len - requests.prompt_len, 1)
+    missing = np.where(info.is_rejected, 0, np.minimum(info.true_len, room) - requests.output_len)
+    if workload.client_retry == Retry.NEVER.value or not missing.any():
+        return requests, info
+    asks_for_rest = workload.client_retry == Retry.REST.value
+    count = -(-missing // requests.cap) if asks_for_rest else (missing > 0).astype(np.int64)
     of = np.repeat(np.arange(n), count)  # question of each retry
     nth = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)  # from 0
-    so_far = (nth + 1) * requests.cap[of] if retry is Retry.REST else np.zeros(len(of), np.int64)
-    left = wanted[of] - so_far
-    output = np.minimum(left, requests.cap[of]) if retry is Retry.REST else left
-    after = np.where(nth == 0, of, n + np.arange(len(of)) - 1)
+    so_far = (nth + 1) * requests.cap[of] if asks_for_rest else np.zeros(len(of), np.int64)
+    left = requests.output_len[of] + missing[of] - so_far
+    cap = requests.cap[of] if asks_for_rest else room[of]
+    output = np.minimum(left, cap)
+    before = np.where(nth == 0, of, n + np.arange(len(of)) - 1)
     question = np.concatenate([np.arange(n), of])
-    is_thrown_away = np.concatenate([(retry is Retry.AGAIN) & (missing > 0), np.zeros(len(of), np.bool_)])
+    again = np.zeros(len(question), np.int64)
+    again[before] = n + np.arange(len(of))
+    start, content, length = _texts(requests, of, requests.output_len[of] * asks_for_rest)
     output_len = np.concatenate([requests.output_len, output])
-    start, content, length = _texts(requests, of, requests.output_len[of] * (retry is Retry.REST))
-    true_len = np.concatenate([info.true_len, left])
-    return Tries(
+    true_len = np.concatenate([info.true_len, info.true_len[of] - so_far])
+    is_rejected = info.is_rejected[question]
+    return (
         requests._replace(
-            arrival_s=np.concatenate([requests.arrival_s, np.full(len(of), np.nan)]),
             prompt_len=np.concatenate([requests.prompt_len, requests.prompt_len[of] + so_far]),
             output_len=output_len,
-            cap=np.concatenate([requests.cap, requests.cap[of] if retry is Retry.REST else whole.cap[of]]),
+            cap=np.concatenate([requests.cap, np.minimum(cap, room[of] - so_far)]),
             priority=requests.priority[question],
+            is_straggler=stragglers(output_len, tail_quantile),
             segment_start=start,
             segment_content=content,
             segment_len=length,
+            again=again,
+            retry_s=workload.client_retry_delay_s,
         ),
         info._replace(
             true_len=true_len,
             type_id=info.type_id[question],
-            is_rejected=info.is_rejected[question],
-            is_truncated=(true_len > output_len) & ~info.is_rejected[question],
+            is_rejected=is_rejected,
+            is_truncated=(true_len > output_len) & ~is_rejected,
             prefix_group=info.prefix_group[question],
+            retry_of=np.concatenate([np.full(n, NOBODY), before]),
         ),
-        question,
-        np.concatenate([np.full(n, NOBODY), after]),
-        np.where(is_thrown_away, 0, output_len),
-        wanted,
     )
 
 
-def arranged(made: Tries, arrival_s: Floats, tail_quantile: float) -> tuple[Requests, RequestInfo, Ints]:
-    """The tries in order of arrival, as the engine wants them.
+def in_order(requests: Requests, info: RequestInfo, order: Ints) -> tuple[Requests, RequestInfo]:
+    """Requests and retries in the order in which they came.
 
     Parameters
     ----------
-    made : Tries
-    arrival_s : (m,) float64
-        Of every try.
-    tail_quantile : float
-        Longer outputs are stragglers.
-
-    Returns
-    -------
     requests, info
-        Rows in order of arrival.
+        As `with_retries` returned them.
     order : (m,) int64
-        Row of `made` at each place.
+        Row of each that came, or was still to come when the run ended; of the others nothing is left.
     """
-    requests, order = made.requests, np.argsort(arrival_s, kind="stable")
-    place = np.empty_like(order)
+    place = np.full(len(requests.output_len), NOBODY)
     place[order] = np.arange(len(order))
     count = np.diff(requests.segment_start)[order]
     start = np.concatenate(([0], np.cumsum(count)))
@@ -130,21 +107,32 @@ def arranged(made: Tries, arrival_s: Floats, tail_quantile: float) -> tuple[Requ
     content = requests.segment_content[rows]
     is_own = content < SHARED_TEXT
     content[is_own] = place[content[is_own]]
-    output_len = requests.output_len[order]
-    arranged_requests = requests._replace(
-        arrival_s=arrival_s[order],
-        prompt_len=requests.prompt_len[order],
-        output_len=output_len,
-        cap=requests.cap[order],
-        priority=requests.priority[order],
-        is_straggler=stragglers(output_len, tail_quantile),
-        segment_start=start,
-        segment_content=content,
-        segment_len=requests.segment_len[rows],
+    assert info.retry_of is not None
+    before = info.retry_of[order]
+    columns = ("prompt_len", "output_len", "cap", "priority", "is_straggler")
+    details = ("true_len", "type_id", "is_rejected", "is_truncated", "prefix_group")
+    return (
+        requests._replace(
+            **{name: getattr(requests, name)[order] for name in columns},
+            segment_start=start,
+            segment_content=content,
+            segment_len=requests.segment_len[rows],
+            again=None,
+        ),
+        info._replace(
+            **{name: getattr(info, name)[order] for name in details},
+            retry_of=np.where(before == NOBODY, NOBODY, place[before]),
+        ),
     )
-    info = made.info
-    by_row = {name: getattr(info, name)[order] for name in info._fields if name != "type_names"}
-    return arranged_requests, info._replace(**by_row), order
+
+
+def questions(info: RequestInfo) -> Ints:
+    """First try of each request, (n,) int64: itself unless it is a retry."""
+    found = np.arange(len(info.true_len))
+    if info.retry_of is not None:
+        for i in np.flatnonzero(info.retry_of != NOBODY):
+            found[i] = found[info.retry_of[i]]  # which came before it
+    return found
 
 
 def _texts(requests: Requests, of: Ints, quoted: Ints) -> tuple[Ints, Ints, Ints]:

@@ -2,13 +2,26 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sim import engine
 from sim.engine.inputs import Order
+from sim.result import Result
 from sim.studies.theatre import Requests, Segment, State, lanes, lives, queues, worst_stall
+from sim.studies.theatre_play import play_of
+from sim.systems.build import plan_of
+from sim.systems.run import run_plan
 from tests import naive
+from tests.general_scenarios import Drawn, drawn
 from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
+
+PLANNED = {
+    "group_size": st.sampled_from([1, 3, 256]),
+    "batch_by_length": st.booleans(),
+    "recollect": st.booleans(),
+    "delivery": st.sampled_from(["batch", "stream"]),
+}
 
 
 def put_together(scenario: Scenario, *, is_async: bool = False):
@@ -56,6 +69,19 @@ def test_everybody_is_where_the_table_counts_them(scenario: Scenario) -> None:
 def test_members_of_a_batch_are_where_the_table_counts_them(scenario: Scenario) -> None:
     run, _, found = put_together(scenario)
     assert_counts(run, found, scenario.rules)
+
+
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(drawn("seq_sched", PLANNED, [{"kind": "point", "spread": 0.6}]))
+def test_members_of_planned_batches_are_where_the_table_counts_them(example: Drawn) -> None:
+    plan = plan_of(example.scenario, example.resolved, example.requests, example.info, example.step_time)
+    run = run_plan(plan, example.requests, example.step_time, record_steps=True)
+    result = Result(example.scenario, example.resolved, example.requests, example.info, run)
+    found = play_of(result).found
+    for step in range(len(run.steps.start_s)):
+        here = [segment.state for life in found if (segment := at(life, step)) is not None]
+        assert sum(state in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.waiting[step]
+        assert sum(state not in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.running[step]
 
 
 @settings(max_examples=100)
@@ -206,3 +232,45 @@ def test_a_finished_member_is_held_until_its_batch_ends():
         Segment(1, 1, State.DECODE, 3, 0),
         Segment(2, 3, State.HELD, 3, 0),
     ]
+
+
+def test_who_was_cut_is_held_until_its_batch_ends_and_waits_for_its_second_run():
+    # request 0 is cut at 2 of 4 tokens and runs again after the next batch, which is request 1 alone
+    cut = table(
+        (0.0, 1.0, [(0, 3, 0, 3), (2, 1, 0, 1)], [], []),
+        (1.0, 2.0, [(0, 1, 3, 4), (2, 1, 1, 2)], [], [0]),
+        (2.0, 3.0, [(2, 1, 2, 3)], [], [2]),
+        (3.0, 4.0, [(1, 2, 0, 2)], [], []),
+        (4.0, 5.0, [(1, 1, 2, 3)], [], [1]),
+        (5.0, 6.0, [(0, 3, 0, 3)], [], []),
+        (6.0, 9.0, [(0, 1, 3, 4)], [], []),
+    )
+    zeros = np.zeros(3, np.int64)
+    requests = Requests(np.zeros(3), np.array([3, 2, 1]), np.array([4, 2, 3]), zeros, np.zeros(3, np.bool_))
+    first, second, _ = lives(cut, requests, is_held=True, is_restarted=True)
+    assert first.segments == [
+        Segment(0, 0, State.PREFILL, 3, 0),
+        Segment(1, 1, State.DECODE, 4, 0),
+        Segment(2, 2, State.HELD, 4, 0),
+        Segment(3, 4, State.WAITING, 0, 0),
+        Segment(5, 5, State.RECOMPUTE, 3, 0),
+        Segment(6, 6, State.DECODE, 4, 0),
+    ]
+    assert first.finished == -1  # within the table
+    assert [segment.last for segment in second.segments] == [2, 3, 4]
+
+
+def test_whose_client_gave_up_is_gone_from_the_next_step_on(preemption):
+    requests = two_requests()._replace(gone_s=np.array([np.nan, 2.5]))
+    _, second = lives(preemption, requests)
+    assert second.segments[-1].last == 4  # it got its last token all the same
+    unserved = preemption._replace(
+        scheduled=preemption.scheduled[[0, 2, 3, 4]],
+        scheduled_start=np.array([0, 1, 2, 3, 4, 4]),
+        preempted=preemption.preempted[:0],
+        preempted_start=np.zeros(6, np.int64),
+        finished=preemption.finished[:1],
+        finished_start=np.array([0, 0, 0, 0, 1, 1]),
+    )
+    _, second = lives(unserved, requests)
+    assert second.segments == [Segment(0, 2, State.WAITING, 0, 0)]

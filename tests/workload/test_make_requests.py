@@ -167,7 +167,7 @@ def test_every_array_has_the_type_the_engine_asks_for():
         make_requests(scenario(types=types), trace("0,5,5"), max_model_len=ROOM),
     ):
         for name, column in requests._asdict().items():
-            if name != "users":
+            if name not in ("users", "again", "retry_s"):  # of whom nobody asks again
                 assert column.dtype == (np.float64 if name == "arrival_s" else np.int64), name
         assert isinstance(requests.users, int)
 

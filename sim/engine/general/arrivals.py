@@ -5,8 +5,10 @@ import math
 from numba import njit
 
 from sim.engine.accounts import Status
-from sim.engine.arrivals import next_arrival_s, think
+from sim.engine.arrivals import next_arrival_s, take_arrival, think
+from sim.engine.general.batches import run_failed_again
 from sim.engine.general.choices import Queue, Refresh, Reservation
+from sim.engine.general.emit import end_held_batch
 from sim.engine.general.evict import give_up_slot, stop_serving
 from sim.engine.general.queue import PRESENT, change_key, join_queue, unlink
 from sim.engine.general.ranked import drop_ranked
@@ -38,7 +40,7 @@ from sim.engine.general.state import (
     WAITING,
     WHERE,
 )
-from sim.engine.general.told import GROUP, KEY_HINT, RESERVE_OUT, TAIL_HINT
+from sim.engine.general.told import GROUP, KEY_HINT, LONGEST_AGE_S, RESERVE_OUT, TAIL_HINT, TICKS_A_SECOND, deal_told
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.state import (
@@ -47,8 +49,8 @@ from sim.engine.state import (
     CAP,
     CLOCK,
     HELD_DONE,
-    ISSUED,
     NUM_DONE,
+    NUM_HELD_DONE,
     NUM_RUNNING,
     NUM_WAITING,
     PROMPT_LEN,
@@ -56,40 +58,37 @@ from sim.engine.state import (
     STATUS,
     STRAGGLER,
 )
-from sim.engine.waiting import heap_pop
 
 
 @njit(**JIT)
-def join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real):
+def join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, more, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
     while next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
         i = count[ARRIVED]
-        if users > 0:
-            records.out_s[i, ARRIVAL_S] = thinking[0, 0]
-            heap_pop(thinking, count[ISSUED] - i)
-        count[ARRIVED] += 1
+        row = take_arrival(users, inputs.arrival_s, thinking, records.out_s, count)
+        if len(pool.rows.order) > 0:
+            deal_told(i, row, pool, inputs, hints, more.posterior)
         if rules.predict_delay_s == 0.0:
             count[READY_POINT] = i + 1
         if can_never_run(i, rules, inputs, hints, records, more, count):
             records.out_n[i, STATUS] = Status.REJECTED
             more.kept[i, WHERE] = GONE
             count[NUM_DONE] += 1
-            if users > 0:
-                think(real[CLOCK], inputs.arrival_s, thinking, count)
+            think(real[CLOCK], inputs.arrival_s, thinking, count)
             continue
         count[NUM_NEW] += 1
         count[IS_DIRTY] = 1
         more.kept[i, SLOT] = -1
         more.kept[i, ARRIVED_AT] = count[STEP]
         more.kept_s[i, SINCE_S] = records.out_s[i, ARRIVAL_S]
-        more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, more, count)
+        more.kept_s[i, KEY] = key_on_arrival(i, rules, inputs, hints, records, more, count)
         join_queue(i, False, rules, inputs, hints, records, heap, more, count)
         if rules.queue == Queue.CLASS:
             more.counter[hints.numbers[i, GROUP], PRESENT] += 1
 
 
 @njit(**JIT)
-def key_on_arrival(i, rules, inputs, hints, more, count):
+def key_on_arrival(i, rules, inputs, hints, records, more, count):
     """What orders the request at first."""
     if rules.refresh == Refresh.LEVELS:
         more.kept[i, LEVEL] = hints.numbers[i, GROUP]
@@ -105,6 +104,19 @@ def key_on_arrival(i, rules, inputs, hints, more, count):
     if rules.queue_weight > 0.0:
         queue = rules.queue_weight * count[NUM_WAITING] / max(count[NUM_RUNNING], 1)
         key += min(max(queue, rules.queue_weight_low), rules.queue_weight_high) * hints.keys[i, TAIL_HINT]
+    return aged(key, records.out_s[i, ARRIVAL_S], hints.ageing)
+
+
+@njit(**JIT)
+def aged(key, arrival_s, ageing):
+    """The key of a score that shrinks while its request waits, all by one factor.
+
+    Over what the factor was on arrival, the order of scores stays as it is for good. Source: schedulers.md 4, `tie`.
+    """
+    ticks = int(min(arrival_s, LONGEST_AGE_S) * TICKS_A_SECOND)
+    for bit in range(len(ageing)):
+        if (ticks >> bit) & 1:
+            key *= ageing[bit]
     return key
 
 
@@ -137,7 +149,7 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
             unlink(i - 1, more.kept[i - 1, PLAN], more)
         joins_anew = where == WAITING and (rules.queue == Queue.KEY or rules.queue == Queue.NEED or rules.is_preemptive)
         count[NUM_WAITING] -= joins_anew  # as on arrival, it does not count itself
-        change_key(i - 1, key_on_arrival(i - 1, rules, inputs, hints, more, count), more)
+        change_key(i - 1, key_on_arrival(i - 1, rules, inputs, hints, records, more, count), more)
         if joins_anew:
             join_queue(i - 1, True, rules, inputs, hints, records, heap, more, count)
 
@@ -150,17 +162,41 @@ def next_prediction_s(rules, records, count):
 
 
 @njit(**JIT)
-def give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
+def give_up(rules, inputs, hints, members, records, gap_stack, thinking, heap, more, count, real):
     """Clients that have waited too long for their whole answer go away, and what they held comes free."""
+    send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+    if count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:  # whom the batch waited for is gone
+        end_held_batch(rules, inputs, members, records, thinking, more, count, real)
+        run_failed_again(rules, inputs, hints, members, records, heap, more, count, real)
+        send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+
+
+@njit(**JIT)
+def send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
+    """Everybody whose patience is over.
+
+    A member that is done keeps its place in a held batch, whether or not somebody still waits for its answer.
+    """
     i = count[TIMEOUT_POINT]
     while i < count[ARRIVED] and records.out_s[i, ARRIVAL_S] + rules.timeout_s <= real[CLOCK]:
         where = more.kept[i, WHERE]
-        if where != GONE and not (where == RUNNING and members.live[more.kept[i, SLOT], HELD_DONE]):
+        is_undelivered = where == GONE and rules.batch_delivery and records.out_n[i, STATUS] == Status.UNFINISHED
+        if is_undelivered:
+            note_aborted(i, inputs.arrival_s, thinking, records.out_n, count, real)
+        elif where != GONE and not (where == RUNNING and members.live[more.kept[i, SLOT], HELD_DONE]):
             abort(i, where, rules, inputs, hints, members, records, gap_stack, more, count, real)
-            if count[ISSUED] < len(inputs.arrival_s):
-                think(real[CLOCK], inputs.arrival_s, thinking, count)
+            note_aborted(i, inputs.arrival_s, thinking, records.out_n, count, real)
         i += 1
     count[TIMEOUT_POINT] = i
+
+
+@njit(**JIT)
+def note_aborted(i, arrival_s, thinking, out_n, count, real):
+    """The client has gone, and in a closed loop will ask again."""
+    out_n[i, STATUS] = Status.ABORTED
+    count[NUM_DONE] += 1
+    count[SUM_ABORTED] += 1
+    think(real[CLOCK], arrival_s, thinking, count)
 
 
 @njit(**JIT)
@@ -186,6 +222,3 @@ def abort(i, where, rules, inputs, hints, members, records, gap_stack, more, cou
     if rules.queue == Queue.CLASS:
         more.counter[hints.numbers[i, GROUP], PRESENT] -= 1
     more.kept[i, WHERE] = GONE
-    records.out_n[i, STATUS] = Status.ABORTED
-    count[NUM_DONE] += 1
-    count[SUM_ABORTED] += 1

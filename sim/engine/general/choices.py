@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sim.engine.inputs import Batching, Floats, Ints
 
 
@@ -160,6 +162,7 @@ class Hints(NamedTuple):
     group: Ints  # (n,) batch or class
     group_size: Ints  # (n,) most members of a batch of that group
     weight: Floats  # (classes,) share of each class
+    ageing: Floats = np.ones(0)  # (bits,) what an arrival later by each power of two of time makes of a key
 
 
 def whole(rules: GeneralRules) -> GeneralRules:

@@ -2,6 +2,7 @@
 
 from numba import njit
 
+from sim.engine.accounts import Status
 from sim.engine.emit import deliver, hold_prompts, hold_until_batch_ends, note_token
 from sim.engine.gaps import note_gap, push_duration
 from sim.engine.general.choices import Queue
@@ -13,8 +14,11 @@ from sim.engine.general.reserve import note_ratio
 from sim.engine.general.state import (
     FAILED,
     GONE,
+    IS_DIRTY,
+    IS_SHUFFLED,
     IS_YOUNG,
     LOST_TOKENS,
+    MOST_SETBACKS,
     NUM_FAILED,
     NUM_HISTORY,
     NUM_REDO,
@@ -25,6 +29,7 @@ from sim.engine.general.state import (
     REDO_KV,
     REDO_UNTIL,
     SEATS,
+    SETBACKS,
     SLOT,
     TICKS,
     WHERE,
@@ -76,6 +81,7 @@ from sim.engine.state import (
     RUN_NEXT,
     SAMPLED,
     SEGMENT,
+    STATUS,
     STRAGGLER,
     TOKEN_S,
 )
@@ -132,6 +138,11 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
             continue
         members.slots[sampled, SAMPLED] = s
         sampled += 1
+        if more.kept[i, SETBACKS] >= MOST_SETBACKS:
+            more.kept[i, QUANTUM] = 0
+            count[IS_SHUFFLED] = 1
+            count[IS_DIRTY] = 1
+        more.kept[i, SETBACKS] = 0
         mark_memory(s, members.live_s, real)
         generated = records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS] + 1
         last = inputs.asked[i, OUTPUT_LEN]
@@ -220,7 +231,7 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
             if rules.is_preemptive:
                 drop_ranked(i, more, count)
         if not rules.batch_delivery and not is_cut:
-            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+            deliver(i, inputs, thinking, records.out_n, count, real)
     if rules.hold and count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
         end_held_batch(rules, inputs, members, records, thinking, more, count, real)
 
@@ -247,11 +258,12 @@ def end_held_batch(rules, inputs, members, records, thinking, more, count, real)
         count[FREE] += live[s, RESERVED]
         leave(s, live, members.slots, count)
         more.kept[i, SLOT] = -1
-        if rules.batch_delivery and records.out_n[i, EMITTED] == inputs.asked[i, OUTPUT_LEN]:
+        is_whole = records.out_n[i, EMITTED] == inputs.asked[i, OUTPUT_LEN]
+        if rules.batch_delivery and is_whole and records.out_n[i, STATUS] == Status.UNFINISHED:
             records.out_s[i, FIRST_TOKEN_S] = real[CLOCK]
             records.out_s[i, LAST_TOKEN_S] = real[CLOCK]
             records.out_s[i, MAX_ITL_S] = 0.0
-            deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+            deliver(i, inputs, thinking, records.out_n, count, real)
     count[NUM_HELD_DONE] = 0
     count[HELD_DONE_KV] = 0
     count[HELD_DONE_BLOCKS] = 0

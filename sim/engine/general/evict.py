@@ -15,11 +15,15 @@ from sim.engine.general.state import (
     IS_SHUFFLED,
     KEY,
     LOST_TOKENS,
+    MOST_SETBACKS,
     MOVED_BLOCKS,
     NUM_FIRST,
     NUM_SWAPPED,
     OUTPUT_SLOTS,
+    QUANTUM,
+    RESCUED,
     SEATS,
+    SETBACKS,
     SLOT,
     STEP,
     SUM_OUT_OF_MEMORY,
@@ -37,9 +41,11 @@ from sim.engine.state import (
     DECODING,
     EMITTED,
     FREE_SLOT,
+    HELD_DONE,
     HIGH_WATER,
     LOST,
     NUM_FREE_SLOTS,
+    NUM_HELD_DONE,
     NUM_PARTIAL,
     NUM_PREEMPTED,
     NUM_RUNNING,
@@ -51,6 +57,7 @@ from sim.engine.state import (
     RESERVED,
     RUN_HEAD,
     RUN_NEXT,
+    RUN_PREV,
     RUN_TAIL,
     START_S,
     STRAGGLER,
@@ -61,10 +68,13 @@ from sim.engine.state import (
 
 @njit(**JIT)
 def choose_victim(rules, inputs, hints, records, members, more, count):
-    """The running member that gives way."""
-    if rules.victim == Victim.LAST_ADMITTED:
-        return count[RUN_TAIL]
+    """The running member that gives way; who is done keeps its place in a held batch."""
     live = members.live
+    if rules.victim == Victim.LAST_ADMITTED:
+        s = count[RUN_TAIL]
+        while live[s, HELD_DONE]:
+            s = live[s, RUN_PREV]
+        return s
     chosen = -1
     worst = 0.0
     s = count[RUN_HEAD]
@@ -84,7 +94,7 @@ def choose_victim(rules, inputs, hints, records, members, more, count):
             badness = -float(believed_output(i, generated, count[STEP], rules, inputs.asked, hints, more, count))
         else:
             badness = float(hints.numbers[i, GUESS] - generated)
-        if chosen < 0 or badness >= worst:
+        if not live[s, HELD_DONE] and (chosen < 0 or badness >= worst):
             chosen = s
             worst = badness
         s = live[s, RUN_NEXT]
@@ -125,6 +135,10 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     if rules.eviction >= Eviction.RESTART:
         records.out_n[i, LOST_TOKENS] = records.out_n[i, EMITTED]
     if rules.is_preemptive:
+        more.kept[i, SETBACKS] += 1
+        if more.kept[i, SETBACKS] == MOST_SETBACKS:  # else some would undo each other's prompts for ever
+            more.kept[i, QUANTUM] = RESCUED
+            count[IS_SHUFFLED] = 1
         more.kept[i, WHERE] = SWAPPED  # in the ranked list, without memory of the GPU
         tell_stopped(i, rules, hints, records.out_n, more, count)
         if rules.eviction >= Eviction.RESTART:  # more is left than before
@@ -173,12 +187,17 @@ def double_reservation(i, rules, asked, hints, more, count):
 
 @njit(**JIT)
 def evict_for_blocks(needed, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
-    """Blocks are short: one member gives way, or all of them where the engine fails."""
+    """Blocks are short: one member gives way; where the engine fails, all but those that have their whole answer."""
     if rules.eviction != Eviction.FAIL:
         s = choose_victim(rules, inputs, hints, records, members, more, count)
         evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
         return
     count[SUM_OUT_OF_MEMORY] += 1
-    count[SEATS] = max(count[NUM_RUNNING] // 2, 1)  # else the same batch would die again, for ever
-    while count[NUM_RUNNING] > 0:
-        evict(count[RUN_TAIL], rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+    at_work = count[NUM_RUNNING] - count[NUM_HELD_DONE]
+    count[SEATS] = max(at_work // 2, 1)  # else the same batch would die again, for ever
+    s = count[RUN_TAIL]
+    while s >= 0:
+        before = members.live[s, RUN_PREV]
+        if not members.live[s, HELD_DONE]:
+            evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        s = before

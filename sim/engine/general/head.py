@@ -9,8 +9,8 @@ from sim.engine.accounts import Bin
 from sim.engine.general.choices import Batching, Queue, Reservation
 from sim.engine.general.queue import look_at_head, smallest_need, top_of_heap
 from sim.engine.general.ranked import comes_before
-from sim.engine.general.reserve import first_chunk, future_fits
-from sim.engine.general.state import HOST_TOKENS, NUM_RANKED, NUM_TAKEN, PAUSED, PLAN, STEP, WHERE
+from sim.engine.general.reserve import first_chunk, future_fits, held_tokens, known_tokens, reserved_blocks
+from sim.engine.general.state import HOST_TOKENS, IS_OPEN, NUM_RANKED, NUM_TAKEN, PAUSED, PLAN, SLOT, WHERE
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
@@ -21,6 +21,7 @@ from sim.engine.state import (
     HEAD_WHOLE,
     NUM_PREEMPTED,
     NUM_RUNNING,
+    RESERVED,
     STRAGGLER_BLOCKS,
 )
 
@@ -30,10 +31,10 @@ def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count
     """Row of the memory ledger for all free blocks while somebody waits."""
     if rules.batching == Batching.REQUEST and count[NUM_RUNNING] > 0:
         return Bin.WITHHELD_BATCH
-    if rules.admission_interval > 1 and count[STEP] % rules.admission_interval != 0:
+    if not count[IS_OPEN]:
         return Bin.WITHHELD_WAIT
     if rules.is_preemptive:
-        return row_of_ranked(rules, inputs, records, heap, more, count)
+        return row_of_ranked(rules, inputs, hints, members, records, heap, more, count)
     if not count[HEAD_KNOWN_GOOD]:
         look_at_head(rules, inputs, hints, records, heap, more, count, real)
     if rules.queue == Queue.NEED:
@@ -46,7 +47,7 @@ def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count
     keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
     if count[HEAD_WHOLE] + keep > count[FREE]:
         return Bin.WITHHELD_MARGIN
-    is_tested = rules.reservation == Reservation.PEAK and count[NUM_RUNNING] < rules.max_num_seqs
+    is_tested = rules.reservation == Reservation.PEAK and count[NUM_RUNNING] > 0
     if is_tested and not future_fits(count[HEAD], rules, inputs, hints, records, members, more, count):
         return Bin.WITHHELD_MARGIN
     return Bin.WITHHELD_CAP
@@ -61,16 +62,26 @@ def row_of_shortage(needed, count):
 
 
 @njit(**JIT)
-def row_of_ranked(rules, inputs, records, heap, more, count):
+def row_of_ranked(rules, inputs, hints, members, records, heap, more, count):
     """Where every iteration chooses among all: the first that was not chosen."""
     i = more.ranked[count[NUM_TAKEN]] if count[NUM_TAKEN] < count[NUM_RANKED] else -1
     new = top_of_heap(heap, more, count)
     if i < 0 or (new >= 0 and comes_before(new, i, more, count)):
         i = new
-    physical = 0
-    if i >= 0 and more.kept[i, WHERE] != PAUSED:
-        chunk = first_chunk(i, rules, inputs.asked, records.out_n, more)
+    chunk = first_chunk(i, rules, inputs.asked, records.out_n, more)
+    if more.kept[i, WHERE] == PAUSED:
+        s = more.kept[i, SLOT]
+        held = held_tokens(s, members.live, count)
+        own = max(blocks_for(held, rules.block_size), members.live[s, RESERVED])
+        physical = max(
+            blocks_for(min(held + chunk, known_tokens(i, inputs.asked, records.out_n)), rules.block_size) - own, 0
+        )
+        wanted = physical
+    else:
         physical = blocks_for(more.kept[i, HOST_TOKENS] + chunk, rules.block_size)
+        wanted = physical
+        if rules.reservation != Reservation.CHUNK:
+            wanted = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
     if count[NUM_PREEMPTED] > 0 or physical > count[FREE]:
         return row_of_shortage(physical, count)
-    return Bin.WITHHELD_CAP
+    return Bin.WITHHELD_MARGIN if wanted > count[FREE] else Bin.WITHHELD_CAP

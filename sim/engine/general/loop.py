@@ -16,6 +16,7 @@ from sim.engine.general.decoding import collect_due, grow_decoding
 from sim.engine.general.emit import (
     count_outputs,
     end_chunks,
+    end_held_batch,
     finish_members,
     measure_chunks,
     note_sampled,
@@ -29,6 +30,7 @@ from sim.engine.general.select import choose
 from sim.engine.general.state import (
     GONE,
     HOST_FREE,
+    IS_OPEN,
     MOVED_BLOCKS,
     NUM_FAILED,
     NUM_NEW,
@@ -59,6 +61,7 @@ from sim.engine.state import (
     CHUNKS_DONE,
     CLOCK,
     DECODING_KV,
+    EXPECTED,
     F_CHUNK_CONTEXT,
     F_CHUNK_REDO,
     F_CHUNK_REDO_S,
@@ -78,6 +81,7 @@ from sim.engine.state import (
     F_TOKENS,
     FREE,
     HELD_DONE_KV,
+    HOST_USED,
     MEMBERS,
     NUM_DECODING,
     NUM_DONE,
@@ -96,7 +100,6 @@ from sim.engine.state import (
     Members,
     RequestRecords,
 )
-from sim.engine.time_bins import OPEN
 
 
 @njit(**ENTRY)
@@ -104,6 +107,7 @@ def advance(
     rules,
     inputs,
     hints,
+    pool,
     refinement,
     users,
     beyond_s,
@@ -130,13 +134,13 @@ def advance(
     fixed_s = inputs.linear_s[0]
     for _ in range(most_steps):
         if rules.timeout_s > 0.0:  # first, as who gives up may ask again at once
-            give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+            give_up(rules, inputs, hints, members, records, gap_stack, thinking, heap, more, count, real)
         if next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
-            join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+            join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, more, count, real)
         if rules.predict_delay_s > 0.0:
             note_predictions(rules, inputs, hints, records, heap, more, count, real)
         if count[NUM_RUNNING] == 0:
-            if count[NUM_DONE] == len(inputs.asked):
+            if count[NUM_DONE] == count[EXPECTED]:
                 return Stop.DONE
             resume_s = next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real)
             if resume_s > real[CLOCK] and real[CLOCK] < until_s:
@@ -154,6 +158,9 @@ def advance(
         count[MOVED_BLOCKS] = 0
         real[START_S] = real[CLOCK]
         count[TICKS] = schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
+        if count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:  # all others gave way
+            end_held_batch(rules, inputs, members, records, thinking, more, count, real)
+            run_failed_again(rules, inputs, hints, members, records, heap, more, count, real)
         clear_chunks(count, real)
         has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
         back, back_kv = 0, 0
@@ -178,6 +185,11 @@ def advance(
                 wait_until(min(event_s, until_s), rules, members, records, state.bins, count, real)
             continue
 
+        # what the memory is for, as it stands right after scheduling
+        free_row = Bin.FREE_NO_DEMAND
+        if count[NUM_WAITING] > 0:
+            free_row = row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real)
+        count[HOST_USED] = rules.host_blocks - count[HOST_FREE]
         flight[0, F_TOKENS] = tokens
         flight[0, F_DECODING] = decoding + back
         flight[0, F_DECODING_KV] = decoding_kv + back_kv
@@ -217,13 +229,8 @@ def advance(
             count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
 
         # the iteration passes, its tokens come
-        free_row = Bin.FREE_NO_DEMAND
-        if count[NUM_WAITING] > 0:
-            free_row = row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real)
         count[STEP] += 1
         account_for(0, end_s, kv_s, fixed_s, free_row, rules.block_size, flight, flight_s, state.bins, count, real)
-        if rules.host_blocks > 0:
-            state.bins[OPEN, Bin.HOST_BLOCKS] += (rules.host_blocks - count[HOST_FREE]) * (end_s - real[CLOCK])
         pass_time(end_s, decoding, rules.batch_delivery, members, records, gap_stack, gap_hist, count, real)
         if row >= 0:
             record_outputs(tape, row, due, state.live, state.slots, count)
@@ -243,6 +250,7 @@ def advance(
 @njit(**JIT)
 def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
     """Choose who runs; 1 if members past their prompt decode in this iteration."""
+    count[IS_OPEN] = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
     if rules.is_preemptive:
         choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
         return 1
@@ -261,7 +269,7 @@ def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap
     if is_plain and not is_short and not may_be_admitted(rules, count):
         grow_decoding(rules.block_size, members.phases, count)
         return 1
-    is_open = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
+    is_open = count[IS_OPEN] == 1
     if rules.prefill == Prefill.FIRST:
         if is_open and count[NUM_PREEMPTED] == 0 and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
             admit_waiting(budget, False, rules, inputs, hints, members, records, heap, more, count, real)
@@ -325,6 +333,5 @@ def next_event_s(users, rules, inputs, records, thinking, more, count):
 @njit(**JIT)
 def wait_until(end_s, rules, members, records, bins, count, real):
     """An empty server waits."""
-    if rules.host_blocks > 0:
-        bins[OPEN, Bin.HOST_BLOCKS] += (rules.host_blocks - count[HOST_FREE]) * (end_s - real[CLOCK])
+    count[HOST_USED] = rules.host_blocks - count[HOST_FREE]
     pass_pause(end_s, rules.block_size, members.live, members.slots, records.out_s, bins, count, real)

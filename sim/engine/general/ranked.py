@@ -16,6 +16,7 @@ from sim.engine.general.state import (
     NUM_RANKED,
     OLDEST_POINT,
     QUANTUM,
+    RESCUED,
     RUNNING,
     STARVED_POINT,
     SWAPPED,
@@ -28,11 +29,11 @@ from sim.engine.state import CALL
 
 @njit(**JIT)
 def comes_before(i, j, more, count):
-    """Promoted requests first, then by key, then by id."""
-    a = more.kept[i, QUANTUM] > 0
-    b = more.kept[j, QUANTUM] > 0
-    if a != b:
-        return a
+    """Rescued requests first, then promoted ones, then by key, then by id."""
+    a = more.kept[i, QUANTUM]
+    b = more.kept[j, QUANTUM]
+    if a != b and (a == 0 or b == 0 or max(a, b) == RESCUED):
+        return a > b
     key = more.kept_s[i, KEY] - more.kept_s[i, AGES] * count[CALL]
     other_key = more.kept_s[j, KEY] - more.kept_s[j, AGES] * count[CALL]
     return key < other_key or (key == other_key and i < j)

@@ -28,6 +28,7 @@ from sim.engine.general.state import (
     QUANTUM_S,
     READY_POINT,
     REFRESHED,
+    RESCUED,
     RUNNING,
     SINCE_S,
     SLOT,
@@ -45,6 +46,7 @@ from sim.engine.refine import refresh
 from sim.engine.state import ARRIVED, CALL, CLOCK, DECODING, EMITTED, FIRST_SCHEDULED_S, NUM_RUNNING, OUTPUT_LEN
 
 TURNS = 1e12  # keys of a queue of level l lie between l and l + 1 times so much
+LAST_LEVEL = 4096  # whose keys are still whole numbers
 FIRST_OF_ALL = -1e18
 
 
@@ -151,7 +153,7 @@ def use_quanta(rules, more, count, real):
         more.kept_s[i, USED_S] = used_s
         more.kept_s[i, SINCE_S] = real[CLOCK]
         if used_s > more.kept_s[i, QUANTUM_S]:
-            more.kept[i, LEVEL] += 1
+            more.kept[i, LEVEL] = min(more.kept[i, LEVEL] + 1, LAST_LEVEL)
             enter_level(i, rules, more, count)
             more.chosen[moved] = k
             moved += 1
@@ -194,7 +196,9 @@ def note_starved(rules, more, count):
     """Starvation guard: count iterations without service, promote, and use up quanta. Source: schedulers.md 3.9."""
     for k in range(count[NUM_RANKED]):
         i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING:
+        if more.kept[i, QUANTUM] == RESCUED:
+            more.kept[i, STARVED] = 0
+        elif more.kept[i, WHERE] == RUNNING:
             if more.kept[i, QUANTUM] > 0:
                 more.kept[i, QUANTUM] -= 1
                 if more.kept[i, QUANTUM] == 0:

@@ -4,7 +4,7 @@ import math
 
 from numba import njit
 
-from sim.engine.general.choices import Peak, Reservation
+from sim.engine.general.choices import Peak, Prefill, Reservation
 from sim.engine.general.state import (
     HOST_TOKENS,
     LOST_TOKENS,
@@ -61,9 +61,11 @@ def reserved_blocks(i, rules, asked, hints, out_n, more, count):
 def first_chunk(i, rules, asked, out_n, more):
     """Tokens of the request's next iteration if budget and seats were free, beyond what waits in host memory."""
     tokens = known_tokens(i, asked, out_n) - more.kept[i, HOST_TOKENS]
+    if rules.prefill < Prefill.CHUNKED:
+        return tokens
     if rules.long_prefill_token_threshold > 0:
         tokens = min(tokens, rules.long_prefill_token_threshold)
-    return min(tokens, rules.max_num_batched_tokens) if rules.prefill >= 2 else tokens
+    return min(tokens, rules.max_num_batched_tokens)
 
 
 @njit(**JIT)

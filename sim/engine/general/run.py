@@ -10,8 +10,9 @@ from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
 from sim.engine.general.loop import advance
 from sim.engine.general.settle import settle
 from sim.engine.general.state import first_state
-from sim.engine.general.told import rules_record, told
+from sim.engine.general.told import rules_record, told, told_pool
 from sim.engine.inputs import Refinement, Requests, StepTime
+from sim.engine.retries import order_of
 from sim.engine.run import FIRST_RECORDED_ROWS, Run, drive, run_of
 from sim.engine.state import Tape, first_tape, inputs_of
 
@@ -38,18 +39,19 @@ def run_general(
     refinement = refinement or NOTHING_REFINED
     belief = np.zeros((1, 1)) if posterior is None else np.array(posterior, np.float64)
     state, more = first_state(rules, requests, inputs, len(hints.weight), belief)
+    pool = told_pool(requests, inputs, hinted, belief)
     until_s = float(until_s)
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
 
     def advance_by(steps: int, tape: Tape) -> int:
-        return int(
-            advance(record, inputs, hinted, refinement, *numbers, state, more, tape, until_s, steps, bool(record_steps))
-        )
+        limits = until_s, steps, bool(record_steps)
+        return int(advance(record, inputs, hinted, pool, refinement, *numbers, state, more, tape, *limits))
 
     stop, tape = drive(advance_by, state, tape, max_calls, on_progress)
     settle(inputs, state)
-    run = run_of(rules, state, stop, tape if record_steps else None)
+    order = order_of(pool.rows, requests, inputs.arrival_s, state)
+    run = run_of(rules, state, stop, tape if record_steps else None, order)
     count = state.counts
     counters = {
         "swaps": int(count[more_st.SUM_SWAPPED]),

@@ -48,8 +48,9 @@ from sim.engine.state import Inputs, State, power_of_two
     SUM_ABORTED,
     SUM_GUARDED,
     SEATS,  # members allowed at present: fewer after the engine ran out of memory
-) = range(st.NUM_COUNT, st.NUM_COUNT + 35)
-NUM_COUNT = st.NUM_COUNT + 35
+    IS_OPEN,  # 1: this iteration may admit, as far as the interval goes
+) = range(st.NUM_COUNT, st.NUM_COUNT + 36)
+NUM_COUNT = st.NUM_COUNT + 36
 
 # Further columns of `live`.
 (
@@ -85,8 +86,11 @@ LOST_TOKENS = 7
     ARRIVED_AT,  # step
     AFTER,  # next of its list
     REFRESHED,  # tokens generated at the last estimate
-) = range(13)
-NUM_KEPT = 13
+    SETBACKS,  # evictions since its last token
+) = range(14)
+NUM_KEPT = 14
+MOST_SETBACKS = 16
+RESCUED = 2**40  # value of QUANTUM: in front of everybody until its next token
 NOWHERE, WAITING, RUNNING, PAUSED, SWAPPED, GONE = range(6)
 
 # Columns of `kept_s`. AGES is 1 for who decodes and is ordered by what is left: its key is KEY less CALL.
@@ -115,7 +119,7 @@ def first_state(
     rules: GeneralRules, requests: Requests, inputs: Inputs, classes: int, posterior: Floats
 ) -> tuple[State, More]:
     """State before the first iteration: nothing has arrived, all blocks are free."""
-    n = len(inputs.arrival_s)
+    n = len(inputs.asked)
     slots = min(n, rules.usable_blocks if rules.is_preemptive else rules.max_num_seqs)
     ring = power_of_two(int(requests.output_len.max()) + 4)
     state = State(
@@ -134,7 +138,7 @@ def first_state(
         gap_hist=np.zeros((NUM_GAP_BINS, 2)),
         bins=np.zeros((st.NUM_BINS + 1, NUM_COLUMNS)),
         heap=np.zeros((heap_room(rules, n), 2)),
-        thinking=np.zeros((max(requests.users, 1), 2)),
+        thinking=st.room_to_think(requests),
         blocks=np.zeros((1, st.NUM_BLOCK_COLUMNS), np.int32),
         table=np.zeros((1, 1), np.int32),
         key_heads=np.zeros(1, np.int32),

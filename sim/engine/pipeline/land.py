@@ -118,7 +118,7 @@ def end_in_queue(i, where, rules, engine):
         leave_queue(i, rules, hints, heap, more, count)
     more.kept[i, WHERE] = GONE
     learn(i, rules, inputs, hints, records, more, count)
-    deliver(i, inputs.arrival_s, thinking, records.out_n, count, real)
+    deliver(i, inputs, thinking, records.out_n, count, real)
 
 
 @njit(**JIT)

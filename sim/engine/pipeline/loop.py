@@ -29,6 +29,7 @@ from sim.engine.record import has_room, record_end
 from sim.engine.segments import settle_held
 from sim.engine.state import (
     CLOCK,
+    EXPECTED,
     HEAD_KNOWN_GOOD,
     IN_FLIGHT,
     NUM_DONE,
@@ -48,7 +49,7 @@ from sim.engine.time_bins import OPEN, flush
 
 
 @njit(**ENTRY)
-def advance(rules, inputs, hints, users, times, state, more, flight, tape, until_s, most_calls, is_recording):
+def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape, until_s, most_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
     count = state.counts
     real = state.real
@@ -64,13 +65,13 @@ def advance(rules, inputs, hints, users, times, state, more, flight, tape, until
     for _ in range(most_calls):
         if rules.timeout_s > 0.0:
             settle_running(members, records, count, real)
-            give_up(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
+            give_up(rules, inputs, hints, members, records, gap_stack, thinking, heap, more, count, real)
         if next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
-            join_arrivals(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+            join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, more, count, real)
         if rules.predict_delay_s > 0.0:
             note_predictions(rules, inputs, hints, records, heap, more, count, real)
         if count[NUM_RUNNING] + count[NUM_WAITING] + count[IN_FLIGHT] + count[UNANNOUNCED] == 0:
-            if count[NUM_DONE] == len(inputs.asked):
+            if count[NUM_DONE] == count[EXPECTED]:
                 return Stop.DONE
             resume_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
             if resume_s > real[CLOCK] and real[CLOCK] < until_s:
@@ -128,7 +129,7 @@ def advance(rules, inputs, hints, users, times, state, more, flight, tape, until
                 for later in range(row + 1, count[STEPS_RECORDED]):
                     record_starts(later, tape, count)
         is_waiting = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
-        if tokens == 0 and rules.pause_s > 0.0 and is_waiting and count[NUM_DONE] < len(inputs.asked):
+        if tokens == 0 and rules.pause_s > 0.0 and is_waiting and count[NUM_DONE] < count[EXPECTED]:
             free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
             end_s = real[CLOCK] + rules.pause_s
             pass_until(end_s, -1, free_row, rules, engine)

@@ -25,7 +25,7 @@ from sim.engine.pipeline.state import (
     ENTERS_S,
     LEAVES_S,
 )
-from sim.engine.state import BIN_END, CLOCK, IN_FLIGHT, NUM_RUNNING, NUM_WAITING, PUSHED
+from sim.engine.state import BIN_END, CLOCK, HOST_USED, IN_FLIGHT, NUM_RUNNING, NUM_WAITING, PUSHED
 from sim.engine.time_bins import OPEN, flush, split
 
 
@@ -36,9 +36,8 @@ def pass_until(end_s, landing, free_row, rules, engine):
     start_s = real[CLOCK]
     if end_s > real[BIN_END]:
         flush(bins, count)
+    count[HOST_USED] = rules.host_blocks - count[HOST_FREE]
     add_memory(end_s - start_s, free_row, rules.block_size, bins, count)
-    if rules.host_blocks > 0:
-        bins[OPEN, Bin.HOST_BLOCKS] += (rules.host_blocks - count[HOST_FREE]) * (end_s - start_s)
     add_stages(start_s, end_s, rules, flight, bins, count)
     if landing >= 0:
         add_batch(landing, rules, records, more, flight, bins, count)

@@ -9,10 +9,11 @@ from sim.engine.accounts import TIME_ROWS
 from sim.engine.general import state as more_st
 from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
 from sim.engine.general.state import first_state
-from sim.engine.general.told import rules_record, told
+from sim.engine.general.told import rules_record, told, told_pool
 from sim.engine.inputs import Requests, StepTime
 from sim.engine.pipeline.loop import advance, settle
 from sim.engine.pipeline.state import first_flight, stage_times_of
+from sim.engine.retries import order_of
 from sim.engine.run import FIRST_RECORDED_ROWS, Run, async_columns_of, drive, run_of
 from sim.engine.state import Tape, first_tape, inputs_of
 
@@ -37,19 +38,20 @@ def run_pipeline(
     record, hinted = rules_record(rules), told(hints)
     inputs = inputs_of(requests, stages[0].linear_s)
     state, more = first_state(rules, requests, inputs, len(hints.weight), np.zeros((1, 1)))
+    pool = told_pool(requests, inputs, hinted, np.zeros((1, 1)))
     flight = first_flight(rules, len(requests.prompt_len), len(state.slots), len(TIME_ROWS))
     times = stage_times_of(stages)
     tape = first_tape(FIRST_RECORDED_ROWS if record_steps else 0, len(state.slots))
     users, until_s = int(requests.users), float(until_s)
 
     def advance_by(calls: int, tape: Tape) -> int:
-        return int(
-            advance(record, inputs, hinted, users, times, state, more, flight, tape, until_s, calls, bool(record_steps))
-        )
+        limits = until_s, calls, bool(record_steps)
+        return int(advance(record, inputs, hinted, pool, users, times, state, more, flight, tape, *limits))
 
     stop, tape = drive(advance_by, state, tape, max_calls, on_progress)
     settle(state)
-    run = run_of(rules, state, stop, tape if record_steps else None)
+    order = order_of(pool.rows, requests, inputs.arrival_s, state)
+    run = run_of(rules, state, stop, tape if record_steps else None, order)
     count = state.counts
     counters = {
         "swaps": int(count[more_st.SUM_SWAPPED]),

@@ -17,6 +17,7 @@ from sim.engine.general.reserve import known_tokens
 from sim.engine.general.state import (
     AFTER,
     HOST_TOKENS,
+    IS_OPEN,
     NUM_SWAPPED,
     SEATS,
     SLOT,
@@ -78,7 +79,8 @@ def schedule(rules, engine):
     flight.batches[count[PUSHED] % rules.most_in_flight, B_SIZE] = 0
     count[NUM_FRESH] = 0
     is_alone = count[NUM_RUNNING] + count[NUM_WAITING] <= 1
-    is_open = count[NUM_WAITING] > 0 and (count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0)
+    count[IS_OPEN] = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
+    is_open = count[NUM_WAITING] > 0 and count[IS_OPEN] == 1
     if rules.prefill == Prefill.FIRST:
         if is_open and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
             admit_waiting(budget, False, rules, engine)

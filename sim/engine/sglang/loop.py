@@ -11,12 +11,13 @@ from numba import njit
 
 from sim.engine.account import account_for
 from sim.engine.accounts import Bin, Status
-from sim.engine.arrivals import next_arrival_s, think
+from sim.engine.arrivals import next_arrival_s, take_arrival, think
 from sim.engine.chunks import clear_chunks
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.loop import Stop, launch, linear_time
 from sim.engine.sglang.account import account_for_pause, count_pages, measure_prefills
 from sim.engine.sglang.batch import decode_batch, mix, prefill_batch, take_in_last
+from sim.engine.sglang.deal import deal_text
 from sim.engine.sglang.head import row_of_free_pages
 from sim.engine.sglang.memory import pages, settle_memory
 from sim.engine.sglang.order import join_queue
@@ -50,13 +51,13 @@ from sim.engine.sglang.state import (
     lacks_nodes,
 )
 from sim.engine.state import (
-    ARRIVAL_S,
     ARRIVED,
     CHUNK_CONTEXT,
     CHUNK_TOKENS,
     CHUNK_WORK,
     CLOCK,
     DECODING_KV,
+    EXPECTED,
     F_CHUNKS_DONE,
     F_DECODING,
     F_DROPPED,
@@ -64,7 +65,6 @@ from sim.engine.state import (
     F_ROW,
     FINISHED_RECORDED,
     IN_FLIGHT,
-    ISSUED,
     LAST_END,
     NUM_DECODING,
     NUM_DONE,
@@ -77,11 +77,12 @@ from sim.engine.state import (
     RequestRecords,
 )
 from sim.engine.time_bins import flush
-from sim.engine.waiting import heap_pop
 
 
 @njit(**ENTRY)
-def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_steps, counted, recording):
+def advance(
+    rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_steps, counted, recording
+):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped.
 
     `counted`: arrivals are numbers of iterations, and every iteration is recorded, idle ones too.
@@ -115,7 +116,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
     seats = lists.shape[1]
     for _ in range(max_steps):
         if next_arrival_s(users, arrival_s, thinking, count) <= now(counted, count, real):
-            join_arrivals(users, counted, rules, arrival_s, thinking, ring, req, out_s, out_n, count, real)
+            join_arrivals(users, counted, rules, inputs, pool, thinking, ring, req, out_s, out_n, count, real)
         if real[CLOCK] >= until_s:
             return Stop.TIME
         if lacks_nodes(rules, seats, nodes, count) or (recording and not has_room(tape, seats, count)):
@@ -207,7 +208,7 @@ def advance(rules, inputs, users, beyond_s, kv_s, attention_s, state, tape, unti
             tape.numbers[row, T_IS_RESET] = is_quiet and count[NUM_WAITING] == 0
         if is_quiet:
             resume = next_arrival_s(users, arrival_s, thinking, count)
-            if resume == math.inf and count[NUM_DONE] == len(arrival_s):
+            if resume == math.inf and count[NUM_DONE] == count[EXPECTED]:
                 return Stop.DONE
             if resume == math.inf and until_s == math.inf:
                 return Stop.STUCK
@@ -233,21 +234,20 @@ def is_empty(count):
 
 
 @njit(**JIT)
-def join_arrivals(users, counted, rules, arrival_s, thinking, ring, req, out_s, out_n, count, real):
+def join_arrivals(users, counted, rules, inputs, pool, thinking, ring, req, out_s, out_n, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
+    arrival_s, texts, segments, _ = inputs
     while next_arrival_s(users, arrival_s, thinking, count) <= now(counted, count, real):
         i = count[ARRIVED]
-        if users > 0:
-            out_s[i, ARRIVAL_S] = thinking[0, 0]
-            heap_pop(thinking, count[ISSUED] - i)
-        count[ARRIVED] += 1
+        row = take_arrival(users, arrival_s, thinking, out_s, count)
+        if len(pool.rows.order) > 0:
+            deal_text(i, row, pool, texts, segments, req)
         if counted or can_run(i, rules, req):
             join_queue(i, ring, count)
         else:
             out_n[i, STATUS] = Status.REJECTED
             count[NUM_DONE] += 1
-            if users > 0:
-                think(real[CLOCK], arrival_s, thinking, count)
+            think(real[CLOCK], arrival_s, thinking, count)
 
 
 @njit(**JIT)

@@ -6,7 +6,7 @@ Source: README of the SGLang goldens, findings 1, 17 and 27 to 29.
 from numba import njit
 
 from sim.engine.accounts import Status
-from sim.engine.arrivals import think
+from sim.engine.arrivals import note_answer
 from sim.engine.gaps import note_gap
 from sim.engine.jit import JIT
 from sim.engine.sglang.batch import cache_prefill
@@ -24,6 +24,7 @@ from sim.engine.sglang.state import (
     MIDDLE_CHUNKS,
     NOTHING,
     READS,
+    RETRY,
 )
 from sim.engine.state import (
     CLOCK,
@@ -33,7 +34,6 @@ from sim.engine.state import (
     F_HELD_KV,
     FINISHED_RECORDED,
     FIRST_TOKEN_S,
-    ISSUED,
     LAST_TOKEN_S,
     MAX_ITL_S,
     NUM_DONE,
@@ -114,8 +114,7 @@ def take_results(
             out_n[i, STATUS] = Status.FINISHED
             count[NUM_DONE] += 1
             count[DEPARTED] += 1
-            if count[ISSUED] < len(arrival_s):
-                think(now, arrival_s, thinking, count)
+            note_answer(texts.texts[i, RETRY], arrival_s, thinking, count, real)
         elif k < prefilled:
             cache_prefill(i, radix_cache, req, texts, tree, count)
     if alike > 0:

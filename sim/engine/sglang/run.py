@@ -7,6 +7,7 @@ import numpy as np
 from sim.engine import state as st
 from sim.engine.inputs import Ints, Requests, StepTime
 from sim.engine.loop import Stop
+from sim.engine.retries import order_of
 from sim.engine.run import (
     CALLS_AT_ONCE,
     FIRST_RECORDED_ROWS,
@@ -18,6 +19,7 @@ from sim.engine.run import (
     doubled,
     is_fruitful,
 )
+from sim.engine.sglang.deal import sglang_pool
 from sim.engine.sglang.inputs import SglangRules, plain_rules
 from sim.engine.sglang.loop import advance, settle
 from sim.engine.sglang.state import (
@@ -65,7 +67,7 @@ def run(
     on_progress : callable, optional
         Called about every 10 ms with the share of requests done.
     """
-    state, tape, stop = simulate(
+    state, tape, stop, order = simulate(
         rules,
         requests,
         step_time,
@@ -75,14 +77,14 @@ def run(
         recording=record_steps,
         on_progress=on_progress,
     )
-    return run_of(rules, state, stop, tape if record_steps else None)
+    return run_of(rules, state, stop, tape if record_steps else None, order)
 
 
 def count_iterations(
     rules: SglangRules, requests: Requests, ignore_eos: np.ndarray
 ) -> tuple[SglangState, SglangTape, Stop]:
     """Simulate with arrivals that are numbers of iterations, as in a golden; every iteration is on the tape."""
-    return simulate(rules, requests, UNIT_STEP, ignore_eos=ignore_eos, counted=True, recording=True)
+    return simulate(rules, requests, UNIT_STEP, ignore_eos=ignore_eos, counted=True, recording=True)[:3]
 
 
 def simulate(
@@ -95,21 +97,22 @@ def simulate(
     recording: bool,
     until_s: float = np.inf,
     on_progress: Callable[[float], None] | None = None,
-) -> tuple[SglangState, SglangTape, Stop]:
-    """The final state, what was recorded, and why the run ended."""
+) -> tuple[SglangState, SglangTape, Stop, Ints | None]:
+    """The final state, what was recorded, why the run ended, and the order of requests as of `order_of`."""
     rules = plain_rules(rules)
     n = len(requests.prompt_len)
     inputs = sglang_inputs(requests, step_time.linear_s, counted=counted)
-    state = sglang_state(rules, requests, np.zeros(n, np.bool_) if ignore_eos is None else ignore_eos)
+    ends_at_cap = np.zeros(n, np.bool_) if ignore_eos is None else ignore_eos
+    state = sglang_state(rules, requests, inputs.arrival_s, ends_at_cap)
+    pool = sglang_pool(requests, inputs, state)
     seats = state.lists.shape[1]
     tape = sglang_tape(FIRST_RECORDED_ROWS if recording else 0, seats)
     numbers = (int(requests.users), float(step_time.beyond_s), float(step_time.kv_s), float(step_time.attention_s))
     fruitless = 0
     while True:
         before = state.counts.copy()
-        stop = Stop(
-            advance(rules, inputs, *numbers, state, tape, float(until_s), CALLS_AT_ONCE, bool(counted), bool(recording))
-        )
+        limits = float(until_s), CALLS_AT_ONCE, bool(counted), bool(recording)
+        stop = Stop(advance(rules, inputs, pool, *numbers, state, tape, *limits))
         if on_progress is not None:
             on_progress(float(state.counts[st.NUM_DONE]) / n)
         if stop == Stop.FULL:
@@ -125,12 +128,13 @@ def simulate(
         else:
             break
     settle(state.req, state.out_s, state.bins, state.counts, state.real)
-    return state, tape, stop
+    return state, tape, stop, order_of(pool.rows, requests, inputs.arrival_s, state)
 
 
-def run_of(rules: SglangRules, state: SglangState, stop: Stop, tape: SglangTape | None) -> Run:
+def run_of(rules: SglangRules, state: SglangState, stop: Stop, tape: SglangTape | None, order: Ints | None) -> Run:
     """Collect a run from the final state."""
-    s, n = state.out_s, state.out_n
+    num_requests = len(state.req) if order is None else len(order)
+    s, n, req = state.out_s[:num_requests], state.out_n[:num_requests], state.req[:num_requests]
     return Run(
         outcome=Outcome(
             arrival_s=s[:, st.ARRIVAL_S],
@@ -138,7 +142,7 @@ def run_of(rules: SglangRules, state: SglangState, stop: Stop, tape: SglangTape 
             first_scheduled_s=s[:, st.FIRST_SCHEDULED_S],
             first_token_s=s[:, st.FIRST_TOKEN_S],
             last_token_s=s[:, st.LAST_TOKEN_S],
-            emitted=state.req[:, EMITTED],
+            emitted=req[:, EMITTED],
             num_preemptions=n[:, st.PREEMPTED],
             recomputed_tokens=n[:, st.RECOMPUTED],
             pause_s=s[:, st.PAUSE_S],
@@ -153,6 +157,7 @@ def run_of(rules: SglangRules, state: SglangState, stop: Stop, tape: SglangTape 
         duration_s=float(state.real[st.CLOCK]),
         counters=counters_of(state.counts),
         stop=stop,
+        order=order,
         steps=None if tape is None else step_table_of(state, tape),
     )
 

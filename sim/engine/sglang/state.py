@@ -13,14 +13,12 @@ from sim.engine.accounts import NUM_COLUMNS, NUM_GAP_BINS
 from sim.engine.inputs import Floats, Ints, Requests
 from sim.engine.sglang.inputs import SglangOrder, SglangRules
 from sim.engine.state import (
-    ARRIVAL_S,
     BIN_END,
     BIN_WIDTH,
     FIRST_BIN_WIDTH,
     FIRST_SCHEDULED_S,
     GAP_BIN,
     GAP_HIGH,
-    ISSUED,
     LAST_TOKEN_S,
     NUM_BINS,
     NUM_COUNT,
@@ -29,7 +27,10 @@ from sim.engine.state import (
     NUM_OUT_N,
     NUM_REAL,
     PAUSED_SINCE_S,
+    RETRY_S,
+    fill_arrivals,
     power_of_two,
+    room_to_think,
 )
 
 # Columns of `req`, one row a request: what changes with every step, one line of the processor's cache.
@@ -55,7 +56,8 @@ NUM_REQ = 16
 SINCE_S = PAUSED_SINCE_S  # while the request runs: since when it has held COMMITTED tokens
 
 # Columns of `texts`, one row a request.
-FIRST_SEGMENT, END_SEGMENT, EOS_AT = range(3)  # EOS_AT: position of the end-of-sequence token
+# EOS_AT: position of the end-of-sequence token. RETRY: row of the request that follows the answer, 0 where none does.
+FIRST_SEGMENT, END_SEGMENT, EOS_AT, RETRY = range(4)
 NO_EOS = 2**31 - 1
 
 # Columns of `segments`.
@@ -164,7 +166,7 @@ class SglangInputs(NamedTuple):
     """Requests and step time as the kernels read them."""
 
     arrival_s: Floats  # (n,) think times in a closed loop
-    texts: np.ndarray  # (n, 3) int32
+    texts: np.ndarray  # (n, 4) int32
     segments: Ints  # (m, 2)
     linear_s: Floats  # (tokens + 1,)
 
@@ -248,7 +250,9 @@ def sglang_inputs(requests: Requests, linear_s: Floats, counted: bool) -> Sglang
         that is the same for all requests. Else arrivals are seconds, and answers are all their own.
     """
     start = requests.segment_start
-    texts = np.empty((len(requests.prompt_len), 3), np.int32)
+    texts = np.zeros((len(requests.prompt_len), 4), np.int32)
+    if requests.again is not None:
+        texts[:, RETRY] = requests.again
     texts[:, FIRST_SEGMENT], texts[:, END_SEGMENT] = start[:-1], start[1:]
     last = requests.prompt_len + requests.output_len - 1
     texts[:, EOS_AT] = np.where((requests.output_len < requests.cap) & counted, last, NO_EOS)
@@ -263,7 +267,7 @@ def sglang_inputs(requests: Requests, linear_s: Floats, counted: bool) -> Sglang
     return SglangInputs(arrival_s, texts, segments, np.require(linear_s, np.float64, ["C", "W"]))
 
 
-def sglang_state(rules: SglangRules, requests: Requests, ignore_eos: np.ndarray) -> SglangState:
+def sglang_state(rules: SglangRules, requests: Requests, arrival_s: Floats, ignore_eos: np.ndarray) -> SglangState:
     """State before the first iteration: nothing has arrived, the pool is empty."""
     n = len(requests.prompt_len)
     seats = min(rules.max_running_requests, n) + 1
@@ -286,11 +290,12 @@ def sglang_state(rules: SglangRules, requests: Requests, ignore_eos: np.ndarray)
         out_n=np.zeros((n, NUM_OUT_N), np.int32),
         gap_hist=np.zeros((NUM_GAP_BINS, 2)),
         bins=np.zeros((NUM_BINS + 1, NUM_COLUMNS)),
-        thinking=np.zeros((max(requests.users, 1), 2)),
+        thinking=room_to_think(requests),
         finish_times=np.zeros((seats + 1, 2)),
     )
     fill_requests(rules, requests, ignore_eos, state.req)
     fill_counters(rules, requests, state)
+    fill_arrivals(requests, arrival_s, state.thinking, state.out_s, state.counts)
     return state
 
 
@@ -315,11 +320,7 @@ def fill_counters(rules: SglangRules, requests: Requests, state: SglangState) ->
     state.real[BIN_WIDTH] = state.real[BIN_END] = FIRST_BIN_WIDTH
     state.real[GAP_HIGH] = -1.0
     state.out_s[:, FIRST_SCHEDULED_S : LAST_TOKEN_S + 1] = np.nan
-    state.out_s[:, ARRIVAL_S] = np.nan if requests.users else requests.arrival_s - requests.arrival_s[0]
-    first_questions = np.sort(requests.arrival_s[: requests.users])  # sorted, so a heap
-    first_questions -= first_questions[0] if requests.users else 0.0
-    state.thinking[: len(first_questions), 0] = first_questions
-    state.counts[ISSUED] = len(first_questions) if requests.users else len(requests.arrival_s)
+    state.real[RETRY_S] = requests.retry_s
 
 
 def link_free_nodes(state: SglangState, first: int) -> None:
