@@ -389,9 +389,9 @@ SECTIONS = (
     Section("Outputs", ANSWERS, True),
     Section("Scheduler", SCHEDULER, True),
     Section(RECOMBINE, CHOICES, False),
+    Section("Server", SERVER, True),  # its stages decide which rules are read
     Section("Rules", (*RULES, *SGLANG), True),
     Section("Predictor", PREDICTOR, True),
-    Section("Server", SERVER, True),
     Section("Prompts", PROMPTS, False),
     Section("Targets and seed", TARGETS, False),
 )

@@ -72,6 +72,12 @@ def test_knobs_that_the_scheduler_does_not_read_are_hidden():
     assert "hold" in static
 
 
+def test_knobs_that_a_pipeline_takes_away_are_hidden_as_soon_as_it_is_chosen():
+    staged = texts_of(base_scenario("chat"), pp="2")
+    assert "cache" not in staged  # its loop has no prefix cache
+    assert "seqs" in staged
+
+
 def test_packed_edits_move_the_base():
     base = base_scenario("chat", edits=pack({"scheduler.max_num_seqs": 77}))
     assert texts_of(base)["seqs"] == "77"
