@@ -45,6 +45,7 @@ def simulated(path: Path) -> Row:
     values: dict[str, Any] = {
         "deployment": {"model": "Llama-2-7B", "gpu": GPUS["a100"]},
         "workload": {"arrivals": {"kind": "trace"}},
+        "scheduler": {"async_scheduling": False},  # the peers know no other
     }
     found = simulate(Scenario(**values), read_trace(path)).summary()["metrics"]
     names = ("requests_per_s", "output_tokens_per_s", "ttft_p50_s", "ttft_p99_s", "tpot_p50_s", "tpot_p99_s")
