@@ -94,7 +94,8 @@ def trade_offs(asked: Asked, current: RunView, pins: Pins) -> LoadFeed | Frontie
         if which == "load":
             feed = load_feed(asked, current, next((run for pin, run in pins if pin.key == asked.base), None))
         else:
-            feed = frontier_feed(asked, current, pins)
+            is_log = st.toggle("Log axes", key="frontier_log", persist_state="session")
+            feed = frontier_feed(asked, current, pins, is_log=is_log)
         address = None if feed.is_done else publish(feed)
         figure, words = feed.picture()
         live_plot(figure, f"plot_{which}", words, address)

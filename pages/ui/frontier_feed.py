@@ -25,6 +25,7 @@ class FrontierFeed:
     job: FrontierJob
     here: int  # where the run on screen stands
     pinned: list[tuple[Pin, FrontierJob]]
+    is_log: bool
 
     @property
     def version(self) -> int:
@@ -51,6 +52,7 @@ class FrontierFeed:
             is_complete=is_complete,
             pins=[Pinned(job.points.copy(), pin.name, pin.dash) for pin, job in self.pinned],
             problem=next((job.problem for job in self._jobs if job.problem), ""),
+            is_log=self.is_log,
         )
         return figure, words(points, KNOB)
 
@@ -59,12 +61,13 @@ class FrontierFeed:
         return spec_of(*self.picture())
 
 
-def frontier_feed(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> FrontierFeed:
+def frontier_feed(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]], *, is_log: bool) -> FrontierFeed:
     """The feed of what is on screen; the session keeps it until the next."""
     feed = FrontierFeed(
         frontier_job(current.scenario, asked.trace),
         resolve(current.scenario).max_num_seqs,
         [(pin, frontier_job(run.scenario, asked.trace)) for pin, run in pins],
+        is_log,
     )
     st.session_state.frontier_feed = feed
     return feed

@@ -1,14 +1,14 @@
 """The load curve as far as its jobs have got, for the page and then for its feed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked
 from ui.live_plot import spec_of
-from ui.load_job import curve_key, load_job, pinned_load_job
+from ui.load_job import LoadJob, curve_key, load_job, pinned_load_job
 
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadPoint, curve, without_load
@@ -16,37 +16,12 @@ from sim.view import alt, load_figure
 from sim.view.run_view import RunView
 
 
-class Curve(Protocol):
-    """A load curve as far as it is known."""
-
-    loads: tuple[float, ...]
-    problem: str
-
-    @property
-    def points(self) -> list[LoadPoint]:
-        """Those that are there."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing more will come."""
-
-
-@dataclass
-class NoCurve:
-    """The curve of a scenario that nobody computes."""
-
-    loads: tuple[float, ...]
-    points: list[LoadPoint] = field(default_factory=list)
-    problem: str = ""
-    is_done: bool = True
-
-
 @dataclass
 class LoadFeed:
     """The load curves of the run on screen and of the pinned one."""
 
     scenario: Scenario
-    jobs: Sequence[Curve]
+    jobs: Sequence[LoadJob]
     runs: Sequence[RunView]  # the same order: each run is a point of its curve
 
     @property
@@ -61,28 +36,33 @@ class LoadFeed:
 
     def picture(self) -> tuple[go.Figure, str]:
         """The figure and its description."""
+        return self._picture()
+
+    def at(self, scenario: Scenario, run: RunView) -> go.Figure:
+        """The figure with another run on screen; where that one has a curve of its own, the old one says so."""
+        if curve_key(scenario) != curve_key(self.scenario):
+            return self._picture(run)[0]
+        return replace(self, scenario=scenario, runs=[run, *self.runs[1:]]).picture()[0]
+
+    def _picture(self, elsewhere: RunView | None = None) -> tuple[go.Figure, str]:
+        """The same; with the mark on a run that is not on the curve, where there is one."""
         is_complete = self.is_done  # before the points are read: none may come between
         points = [_with_run(job.points, run) for job, run in zip(self.jobs, self.runs, strict=True)]
-        current = self.runs[0]
-        per_token = current.distributions["TPOT"]
+        shown = elsewhere or self.runs[0]
+        per_token = shown.distributions["TPOT"]
         figure = load_figure.load(
             curve(points[0]),
             per_token.quantity,
             load_figure.load_title(self.scenario),
             self.jobs[0].loads,
-            current.operating,
+            shown.operating,
             is_complete=is_complete,
+            is_on_curve=elsewhere is None,
             problem=next((job.problem for job in self.jobs if job.problem), ""),
             limit=per_token.limit,
             pinned=curve(points[1]) if len(points) > 1 else None,
         )
         return figure, alt.load(points[0])
-
-    def at(self, scenario: Scenario, run: RunView) -> go.Figure:
-        """The figure with another run on screen; with a load curve only where that is the same one."""
-        is_same = curve_key(scenario) == curve_key(self.scenario)
-        current = self.jobs[0] if is_same else NoCurve(self.jobs[0].loads)
-        return replace(self, scenario=scenario, jobs=[current, *self.jobs[1:]], runs=[run, *self.runs[1:]]).picture()[0]
 
     def answer(self) -> dict[str, Any]:
         """The same for the browser."""

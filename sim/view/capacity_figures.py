@@ -44,9 +44,9 @@ def deployments(
                 orientation="h",
                 uid="deployments",
                 text=[_label(each, which) for each, _ in ranked],
-                textposition="auto",
-                insidetextanchor="end",
+                textposition="outside",
                 textfont={"size": 11},
+                constraintext="none",  # else Plotly shrinks what stands on thin bars until nobody can read it
                 cliponaxis=False,
                 marker={
                     "color": [theme.BLUE if name == own_name else theme.SKY for name in names],
@@ -63,7 +63,7 @@ def deployments(
             f"deployments {which}",
             hovermode="closest",
             showlegend=False,
-            xaxis=axis(title, rangemode="tozero", range=[0, 1.32 * max((value for _, value in ranked), default=1.0)]),
+            xaxis=axis(title, rangemode="tozero", range=[0, 1.4 * max((value for _, value in ranked), default=1.0)]),
             yaxis=axis("", tickfont={"size": 11}, categoryorder="array", categoryarray=names)
             | _room(len(names), min(num_expected, MOST_BARS)),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},

@@ -57,7 +57,7 @@ def memory(rows: Mapping[str, Row]) -> go.Figure:
             "KV (%)" if is_leftmost else "", range=[0, 1.05 * top_percent], domain=y, anchor=f"x{number}",
             nticks=4, showticklabels=is_leftmost,
         )  # fmt: skip
-        notes.append(note(title(name), x[0], y[1], xanchor="left", yanchor="bottom", font={"size": 12}))
+        notes.append(note(title(name), x[0], y[1], xanchor="left", yanchor="bottom", font={"size": 11}))
         traces += _areas(name, each, number, in_legend=place == 0)
     return go.Figure(
         traces, layout("compare memory", annotations=notes, hovermode="x", **axes, height=190 * lines + 60)
@@ -76,7 +76,8 @@ def _round_ticks(end: float) -> dict[str, Any]:
     """Few ticks, the last well before the end: labels of neighbouring panels do not touch."""
     decade = 10 ** np.floor(np.log10(end / 2)) if end > 0 else 1.0
     step = max(each for each in (decade, 2 * decade, 5 * decade) if each <= max(end / 2, decade))
-    return {"tickmode": "array", "tickvals": [tick for tick in (0.0, step, 2 * step) if tick <= 0.8 * end]}
+    ticks = [tick for tick in (0.0, step, 2 * step) if tick <= 0.8 * end]
+    return {"tickmode": "array", "tickvals": ticks, "tickformat": "~s"}
 
 
 def _areas(name: str, of: Memory, number: str, *, in_legend: bool) -> list[go.Scatter]:

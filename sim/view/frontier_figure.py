@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 
 from sim.studies.frontier import FrontierPoint, is_dominated
 from sim.view import theme
-from sim.view.lines import Pinned, Style, note, runs, short
-from sim.view.theme import axis, layout, short_number
+from sim.view.lines import Pinned, Style, note, positive_range, runs, short
+from sim.view.theme import axis, layout, log_axis, short_number
 
 INCOMPLETE = "incomplete: more points are being computed"
 NO_USERS = "all tokens of an answer come at once: there is no interactivity to show"
@@ -28,6 +28,7 @@ def frontier(
     is_complete: bool,
     pins: Sequence[Pinned[Sequence[FrontierPoint]]] = (),
     problem: str = "",
+    is_log: bool = False,
 ) -> go.Figure:
     """Interactivity to the right, throughput upwards: better is further out in both.
 
@@ -45,6 +46,8 @@ def frontier(
         The same of the pinned runs.
     problem : str
         Why points will stay missing; the figure says that too.
+    is_log : bool
+        Both axes logarithmic: where the points span decades.
 
     Returns
     -------
@@ -59,13 +62,19 @@ def frontier(
     return go.Figure(
         [*traces, *_mark(points, knob, here)],
         layout(
-            f"frontier {knob}",
+            f"frontier {knob}{' log' * is_log}",
             hovermode="closest",
-            xaxis=axis(USER_AXIS, rangemode="tozero"),
-            yaxis=axis(GPU_AXIS, rangemode="tozero", tickformat="~s"),
+            xaxis=_axis(USER_AXIS, [trace.x for trace in traces], is_log=is_log),
+            yaxis=_axis(GPU_AXIS, [trace.y for trace in traces], is_log=is_log),
             annotations=notes,
         ),
     )
+
+
+def _axis(title: str, values: Sequence[Any], *, is_log: bool) -> dict[str, Any]:
+    if is_log:
+        return log_axis(f"{title}, log scale", *positive_range(np.nan_to_num(each) for each in values))
+    return axis(title, rangemode="tozero", tickformat="~s")
 
 
 def words(points: Sequence[FrontierPoint], knob: str) -> str:

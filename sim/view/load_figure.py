@@ -14,6 +14,7 @@ from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
 INCOMPLETE = "incomplete: more points are being computed"
+RELEASED = "curve: before the knob was moved; this run: where it is now"
 TOO_FEW = "P99 needs at least 100 requests"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
@@ -31,6 +32,7 @@ def load(
     operating: LoadPoint | None,
     *,
     is_complete: bool,
+    is_on_curve: bool = True,
     problem: str = "",
     limit: float | None = None,
     pinned: LoadCurve | None = None,
@@ -50,6 +52,8 @@ def load(
         The run on screen.
     is_complete : bool
         False while points are missing: the figure says so.
+    is_on_curve : bool
+        False where the run on screen has another curve than the one drawn: the figure says so.
     problem : str
         Why points will stay missing; the figure says that too.
     limit : float, optional
@@ -77,7 +81,7 @@ def load(
             yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
             showlegend=pinned is not None or operating is not None,
             shapes=_shapes(operating, None if limit is None else limit * scale),
-            annotations=_notes(curve, is_complete, problem),
+            annotations=_notes(curve, is_complete, is_on_curve, problem),
         ),
     )
 
@@ -137,8 +141,8 @@ def _shapes(operating: LoadPoint | None, limit: float | None) -> list[dict[str, 
     return shapes
 
 
-def _notes(curve: LoadCurve, is_complete: bool, problem: str) -> list[dict[str, Any]]:
-    text = problem or ("" if is_complete else INCOMPLETE)
+def _notes(curve: LoadCurve, is_complete: bool, is_on_curve: bool, problem: str) -> list[dict[str, Any]]:
+    text = problem or (RELEASED if not is_on_curve else "" if is_complete else INCOMPLETE)
     notes = [note(text, font={"color": theme.VERMILION})] if text else []
     if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
         notes.append(note(TOO_FEW, 0.5, 0.8))

@@ -15,7 +15,7 @@ from sim.view import theme
 from sim.view.lines import across, note, short
 from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown, spread_limit
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, short_number, short_percent
+from sim.view.theme import axis, layout, short_percent
 
 INCOMPLETE = "incomplete: more runs are on their way"
 FACTORS = {-2: "¼x", -1: "½x", 0: "1x", 1: "2x", 2: "4x"}  # by powers of two of the bias
@@ -23,6 +23,7 @@ BIAS_AXIS = "error direction: every prediction so many times the likeliest lengt
 USE_STYLE = {Use.RESERVE: theme.CURRENT, Use.ORDER: theme.SECOND}
 MARKS = {"rank": "circle", "bucket": "square", "point": "diamond"}
 WORST_SHOWN = -60.0  # percent: what is worse runs off the axis
+NEARLY_ALIKE = 0.04  # of the value: what a chart spans at the least
 LABEL_GAP = 0.06  # of the height of the map: less, and names overlap
 MAP_HEIGHT_PX = 340
 LESSON_PLACES = dict(  # of the labels: neighbours do not overlap
@@ -55,14 +56,17 @@ def error_map(
     spreads, biases, values = grid(found, objective)
     quantity = QUANTITIES[name]
     top = float(spreads.max(initial=1.4)) + 0.2
+    low, high = apart([values * quantity.scale])
     heat = go.Heatmap(
         x=short(biases / TWICE),
         y=short(spreads),
         z=short(values * quantity.scale),
+        zmin=low,
+        zmax=high,
         uid="map",
         colorscale="Cividis",
         reversescale=not objective.is_higher_better,
-        colorbar={"thickness": 9, "x": 0.66, "len": 1, "tickfont": {"size": 11}, "tickformat": "~s", "nticks": 5},
+        colorbar={"thickness": 9, "x": 0.66, "len": 1, "tickfont": {"size": 11}, "tickformat": ".3~s", "nticks": 5},
         hovertemplate=f"%{{z:,.4~g}} {quantity.unit}<br>spread %{{y:.2g}}<extra></extra>",
     )
     mark = go.Scatter(
@@ -98,6 +102,15 @@ def error_map(
             margin={"l": theme.LEFT_MARGIN_PX, "r": 8, "t": 22, "b": 38},
         ),
     )
+
+
+def apart(values: Sequence[Any]) -> tuple[float, float]:
+    """Smallest and largest of several arrays, moved apart where they are nearly alike: noise is not to fill a chart."""
+    every = np.concatenate([np.atleast_1d(np.asarray(each, np.float64)).ravel() for each in values])
+    every = every[np.isfinite(every)]
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    room = max(0.5 * (NEARLY_ALIKE * abs(high) - (high - low)), 0.0)
+    return low - room, high + room
 
 
 def _bias_axis(title: str = BIAS_AXIS, **more: Any) -> dict[str, Any]:
@@ -157,12 +170,15 @@ def bias_curve(
         yaxis = "y" if i == 0 else "y2"
         bias, value = curve(found, spread, objectives[name])
         traces.append(_along_bias(bias / TWICE, value * quantity.scale, name, quantity, yaxis))
-        if without is not None:
-            base = objectives[name].of(without) * quantity.scale
-            traces.append(_level(base, quantity, yaxis))
+        levels = [] if without is None else [objectives[name].of(without) * quantity.scale]
+        traces += [_level(base, quantity, yaxis) for base in levels]
+        low, high = apart([value * quantity.scale, *levels])
+        room = 0.06 * (high - low) or 1.0
         domain = [0.55, 1] if i == 0 else [0, 0.43]
         title = quantity.axis_title if name != "p99 TPOT" else f"p99 TPOT ({quantity.unit})"
-        axes["yaxis" if i == 0 else "yaxis2"] = axis(title, domain=domain, nticks=4, tickformat="~s")
+        axes["yaxis" if i == 0 else "yaxis2"] = axis(
+            title, domain=domain, nticks=4, tickformat=".3~s", range=[low - room, high + room]
+        )
     shapes = [_side(-2.2, 0, theme.VERMILION), _side(0, 2.2, theme.SKY), across(0, {"color": theme.GREY, "width": 1})]
     notes = [
         note("◂ under-predicts", 0.25, 1.015, yanchor="bottom", font={"color": theme.VERMILION}),
@@ -262,7 +278,7 @@ def limits(by_spread: Gains, by_delay: Gains, *, is_complete: bool) -> go.Figure
                 "delay (ms) for which the scheduler waits",
                 domain=[0.54, 1],
                 tickvals=list(range(len(delays))),
-                ticktext=[short_number(each) if each else "0" for each in delays],
+                ticktext=[_short_delay(each) for each in delays],
             ),
             yaxis=axis(
                 "better than no predictor (%)",
@@ -274,6 +290,11 @@ def limits(by_spread: Gains, by_delay: Gains, *, is_complete: bool) -> go.Figure
             annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
         ),
     )
+
+
+def _short_delay(delay_ms: float) -> str:
+    """A label short enough to stand beside its neighbours."""
+    return f"{delay_ms / 1000:g}k" if delay_ms >= 1000 else f"{delay_ms:g}"
 
 
 def lesson(found: Mapping[str, PublishedHere], without: Measured | None) -> go.Figure:

@@ -22,12 +22,14 @@ def stage(figures: Sequence[go.Figure]) -> go.Figure:
     Returns
     -------
     plotly.graph_objects.Figure
-        Every line that any figure has, with the numbers of the first that has it; axes that hold them all.
+        Every line that any figure has, with the numbers of the first that has it; axes that hold them all, and as
+        many notes as any figure has.
     """
     first = figures[0]
     layout = first.layout.to_plotly_json()
     for name in [key for key in layout if key.startswith(("xaxis", "yaxis"))]:
         layout[name] = layout[name] | _axis(name, figures)
+    layout["annotations"] = max((figure.layout.annotations for figure in figures), key=len)
     return go.Figure(_lines(figures), layout)
 
 

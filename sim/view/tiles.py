@@ -113,7 +113,7 @@ def _change(
 def relative_change(value: float, pinned: float) -> str:
     """A change in percent, or as a factor where percents would be hard to read."""
     ratio = value / pinned
-    return f"x {short_number(ratio)}" if ratio >= 3 else f"{ratio - 1:+.1%}".replace("%", " %")
+    return f"x {short_number(ratio)}" if ratio >= 3 else f"{ratio - 1:+z.1%}".replace("%", " %")
 
 
 def _signed(value: float) -> str:

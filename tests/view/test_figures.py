@@ -137,3 +137,15 @@ def test_numbers_have_three_digits_and_no_exponent(value, text):
 )
 def test_only_the_whole_is_a_hundred_percent(share, text):
     assert theme.short_percent(share) == text
+
+
+def test_a_run_elsewhere_is_marked_and_the_curve_says_that_it_is_not_its_own():
+    here, elsewhere = curve(points(1, 2, 3)), points(2)[0]._replace(p99_tpot_s=0.5)
+    told = [
+        load_figure.load(here, TPOT, "load", (1, 2, 3), elsewhere, is_complete=True, is_on_curve=is_on_curve)
+        for is_on_curve in (True, False)
+    ]
+    assert [[note.text for note in figure.layout.annotations] for figure in told] == [[], [load_figure.RELEASED]]
+    for figure in told:
+        assert list(figure.data[0].y) == pytest.approx([10, 20, 30])
+        assert figure.data[2].y[0] == pytest.approx(500)

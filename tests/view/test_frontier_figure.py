@@ -60,3 +60,13 @@ def test_words_name_both_ends():
         "64) and 900 tokens/s of one GPU at 120 of one user (max_num_seqs 8)."
     )
     assert words([], "max_num_seqs") == "Throughput against interactivity; being computed."
+
+
+def test_log_axes_hold_every_point():
+    layout = frontier(POINTS, "max_num_seqs", 64, is_complete=True, is_log=True).layout
+    felt = [point.tokens_per_s_user for point in POINTS if point.tokens_per_s_user > 0]
+    made = [point.tokens_per_s_gpu for point in POINTS if point.tokens_per_s_gpu > 0]
+    for axis, values in ((layout.xaxis, felt), (layout.yaxis, made)):
+        assert axis.type == "log"
+        assert 10 ** axis.range[0] < min(values) < max(values) < 10 ** axis.range[1]
+        assert axis.title.text.endswith("log scale")

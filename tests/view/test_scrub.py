@@ -30,3 +30,9 @@ def test_logarithmic_axes_reach_over_all_and_get_ticks_for_it():
     staged = stage([low, high])
     assert staged.layout.xaxis.range == (low.layout.xaxis.range[0], high.layout.xaxis.range[1])
     assert {1, 10, 100, 1000} <= set(staged.layout.xaxis.tickvals)
+
+
+def test_there_is_a_note_for_every_note_of_any_position():
+    note = {"text": "only here", "showarrow": False}
+    staged = stage([figure([("a", [1, 2])]), figure([("a", [1, 2])], annotations=[note])])
+    assert [each.text for each in staged.layout.annotations] == ["only here"]
