@@ -6,10 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from scrub_page import TEXTS, THUMB
+from test_explore import plot
 
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.view import figures
+from sim.view.load_figure import RELEASED
 from sim.view.quantity import OUTPUT_RATE
 from sim.view.run_view import RunView, run_view
 from sim.view.tiles import tiles
@@ -121,6 +123,40 @@ def test_while_dragging_the_lines_are_those_of_a_fresh_run(explore, axe):
     told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
     assert told == [], json.dumps(told, indent=1)
     explore.mouse.up()
+
+
+CURVE = "y current"
+MARKED = """
+() => {   // where the diamond of the upper panel stands, as load and ms
+  const host = document.querySelector('.st-key-plot_load .live-plot'), {xaxis, yaxis} = host._fullLayout;
+  const [calc] = host.calcdata.find(([each]) => each.trace.uid === 'y this run');
+  const moved = calc.node3.node().querySelector('.point').getAttribute('transform');
+  const [x, y] = moved.match(/-?[\\d.]+/g).map(Number);
+  return [10 ** xaxis.p2l(x), 10 ** yaxis.p2l(y)];
+}
+"""
+
+
+def test_the_load_chart_marks_the_moving_run_and_says_whose_curve_it_shows(explore):
+    data = f"p._fullData.filter(t => t.uid === '{CURVE}').flatMap(t => [Array.from(t.x), Array.from(t.y)])"
+    explore.wait_for_function(
+        "!document.querySelector('.st-key-plot_load .live-plot').textContent.includes('incomplete')"
+    )
+    x, y = plot(explore, "load", data)
+    grab(explore, "400")
+    note = explore.locator(".st-key-plot_load .annotation")
+    assert note.text_content().strip() == RELEASED
+    assert note.evaluate("e => e.style.opacity") == "1"
+    operating = fresh("400").operating
+    assert explore.evaluate(MARKED) == pytest.approx([operating.load, 1000 * operating.p99_tpot_s], rel=2e-3)
+    points = explore.evaluate(DRAWN, "load")[CURVE]
+    _, _, width, tall, left, right, bottom, top, *_ = points[0]
+    assert [p[0] for p in points] == pytest.approx(pixels(x, left, right, width, True), abs=PIXEL)
+    assert [p[1] for p in points] == pytest.approx(tall - pixels(y, bottom, top, tall, True), abs=PIXEL)
+    explore.mouse.up()
+    explore.wait_for_url("**outputmean=400*")
+    explore.wait_for_selector("h1:not([data-scrub])")
+    explore.wait_for_function(f"!document.querySelector('.st-key-plot_load').textContent.includes({RELEASED!r})")
 
 
 def test_letting_go_draws_the_run_of_the_page_on_axes_of_its_own(explore, settled):
