@@ -74,6 +74,7 @@ def lives(
     is_held: bool = False,
     is_restarted: bool = False,
     columns: AsyncColumns | None = None,
+    is_overlapped: bool = False,
 ) -> list[Life]:
     """Put every request's way through the table back together.
 
@@ -87,19 +88,23 @@ def lives(
         Who gives way loses its answer too and generates it anew.
     columns : AsyncColumns, optional
         Of an asynchronous run.
+    is_overlapped : bool
+        A step is scheduled while the one before still runs, as SGLang does.
     """
     num_steps = len(table.start_s)
-    called_s = table.start_s if columns is None else columns.called_s
+    called_s, last_seen = _seen(table, columns, is_overlapped=is_overlapped)
     arrival = np.searchsorted(called_s, np.nan_to_num(requests.arrival_s, nan=np.inf))
     step_of_row = np.repeat(np.arange(num_steps), np.diff(table.scheduled_start))
     preempted = _steps_of(table.preempted[:, 0], table.preempted_start, len(arrival))
     finished = np.full(len(arrival), -1)
     finished[table.finished] = np.repeat(np.arange(num_steps), np.diff(table.finished_start))
-    leaves = finished if columns is None else np.where(finished >= 0, columns.applied_after[finished], -1)
+    has_ended = finished >= 0
+    leaves = np.full(len(arrival), -1)
+    leaves[has_ended] = last_seen[finished[has_ended]]
     stays = np.full(len(arrival), num_steps - 1)
     if requests.gone_s is not None:
         stays = np.searchsorted(table.start_s, np.nan_to_num(requests.gone_s, nan=np.inf)) - 1
-    leaves = np.where(finished >= 0, leaves, stays)
+    leaves = np.where(has_ended, leaves, stays)
     ends = _batch_ends(table, step_of_row) if is_held else None
     order = np.argsort(table.scheduled[:, 0], kind="stable")
     borders = np.searchsorted(table.scheduled[order, 0], np.arange(len(arrival) + 1))
@@ -117,6 +122,18 @@ def lives(
         segments = _segments(runs, begin, int(leaves[i]), preempted[i], ends)
         found.append(Life(segments, _chunks(rows), rows.step[rows.is_output], int(finished[i])))
     return found
+
+
+def _seen(table: StepTable, columns: AsyncColumns | None, *, is_overlapped: bool) -> tuple[Floats, Ints]:
+    """When each step was scheduled, and the last step that was scheduled before its tokens were known."""
+    steps = np.arange(len(table.start_s))
+    if columns is not None:
+        return columns.called_s, columns.applied_after
+    follows = steps[1:][table.start_s[1:] == table.end_s[:-1]] if is_overlapped else steps[:0]
+    called_s, last_seen = table.start_s.copy(), steps.copy()
+    called_s[follows] = table.start_s[follows - 1]
+    last_seen[follows - 1] = follows
+    return called_s, last_seen
 
 
 def _steps_of(request: Ints, start: Ints, num_requests: int) -> list[list[int]]:

@@ -71,6 +71,7 @@ def play_of(result: Result) -> Play:
         is_held=knobs.holds_batches,
         is_restarted=knobs.choices.eviction == "restart" or (knobs.choices.order == "planned" and knobs.recollect),
         columns=columns and _first_calls(columns, len(table.start_s)),
+        is_overlapped=SYSTEMS[knobs.system].engine == "sglang" and not knobs.sglang.disable_overlap_schedule,
     )
     stall = None if result.is_batch_delivery else worst_stall(found, table.end_s)
     is_known = SYSTEMS[knobs.system].engine == "calendar" and not knobs.is_recombined

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from sim import engine
 from sim.engine.inputs import Order
+from sim.presets import preset
 from sim.result import Result
+from sim.scenario import with_values
 from sim.studies.theatre import Requests, Segment, State, lanes, lives, queues, worst_stall
-from sim.studies.theatre_play import play_of
+from sim.studies.theatre_play import play, play_of
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from tests import naive
@@ -82,6 +84,37 @@ def test_members_of_planned_batches_are_where_the_table_counts_them(example: Dra
         here = [segment.state for life in found if (segment := at(life, step)) is not None]
         assert sum(state in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.waiting[step]
         assert sum(state not in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.running[step]
+
+
+@settings(max_examples=40)
+@given(
+    name=st.sampled_from(["memory-pressure", "burst", "rag"]),
+    values=st.fixed_dictionaries(
+        {
+            "seed": st.integers(0, 999),
+            "workload.arrivals.rate_rps": st.sampled_from([2.0, 8.0, 40.0]),
+            "scheduler": st.builds(
+                lambda is_serial, seats: {
+                    "system": "sglang",
+                    "max_num_seqs": seats,
+                    "sglang": {"disable_overlap_schedule": is_serial},
+                },
+                st.booleans(),
+                st.sampled_from([3, 256]),
+            ),
+        }
+    ),
+)
+def test_members_and_queue_of_sglang_are_where_the_table_counts_them(name: str, values: dict[str, object]) -> None:
+    shown = play(with_values(preset(name), values), num_requests=25)
+    num_steps = len(shown.table.start_s)
+    counted = {is_waiting: np.zeros(num_steps, np.int64) for is_waiting in (False, True)}
+    for life in shown.found:
+        for segment in life.segments:
+            is_waiting = segment.state in (State.WAITING, State.PREEMPTED)
+            counted[is_waiting][segment.first : segment.last + 1] += 1
+    assert counted[False].tolist() == shown.table.running.tolist()
+    assert counted[True].tolist() == shown.table.waiting.tolist()
 
 
 @settings(max_examples=100)
