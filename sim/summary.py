@@ -34,7 +34,7 @@ def summary(result: Result) -> Group:
     groups = {
         "versions": versions(),
         "scenario": result.scenario.model_dump(mode="json"),
-        "requests": {"total": result.is_finished.size, **result.counts},
+        "requests": requests(result),
         "tokens": tokens(result),
         "metrics": latencies(result) | throughputs(result) | efficiency(result),
         "steady_state": steady_state(result),
@@ -58,6 +58,14 @@ def versions() -> Group:
         "numpy": np.__version__,
         "numba": numba.__version__,
     }
+
+
+def requests(result: Result) -> Group:
+    """Requests by status, and how many of them clients sent because an answer had been cut."""
+    group: Group = {"total": result.is_finished.size, **result.counts}
+    if result.info.retry_of is not None:
+        group["retries"] = int((result.info.retry_of >= 0).sum())
+    return group
 
 
 def tokens(result: Result) -> Group:

@@ -52,7 +52,7 @@ class TestByHand:
         assert table["status"].tolist() == ["truncated", "truncated", "finished", "finished"]
         assert table["retry_of"].tolist() == [pd.NA, 0, 1, pd.NA]
         summary = result.summary()
-        assert summary["requests"]["total"] == 4
+        assert (summary["requests"]["total"], summary["requests"]["retries"]) == (4, 2)
         assert summary["tokens"]["cut_off"] == 0
 
     def test_or_the_whole_answer_without_the_cap(self) -> None:
@@ -78,6 +78,7 @@ class TestByHand:
     def test_clients_who_take_it_lose_the_rest(self) -> None:
         result = run(with_values(BASE, CAP), trace([10, 3], arrival_s=[0.0, 100.0]))
         assert "retry_of" not in result.requests
+        assert "retries" not in result.summary()["requests"]
         assert result.summary()["tokens"]["cut_off"] == 6
 
     def test_who_gave_up_asks_no_more(self) -> None:

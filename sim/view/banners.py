@@ -87,4 +87,8 @@ def all_clear(summary: Summary, cost_band: Band) -> str:
     stable = ", stable" if summary["flags"]["unstable"] is False else ""
     promotions = summary["counters"].get("promotions")
     promoted = f" {promotions:,} promotions of requests that starved." if promotions else ""
-    return f"{summary['requests']['total']:,} requests{stable}.{promoted} Trust in step times: {cost_band.text}."
+    retries = summary["requests"].get("retries")
+    retried = f", {retries:,} of them sent after a cut answer" if retries else ""
+    return (
+        f"{summary['requests']['total']:,} requests{retried}{stable}.{promoted} Trust in step times: {cost_band.text}."
+    )

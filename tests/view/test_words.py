@@ -90,6 +90,15 @@ def test_promotions_of_those_who_starve_are_counted():
     assert "promotions of requests that starved" in all_clear(run.summary, CALIBRATED)
 
 
+def test_a_run_says_how_many_requests_were_sent_after_a_cut_answer():
+    values = {"workload.num_requests": 300, "workload.types.0.cap": 64, "workload.client_retry": "again"}
+    run = run_view(with_values(preset("chat"), values))
+    requests = run.summary["requests"]
+    assert requests["total"] == 300 + requests["retries"] > 500
+    sentence = f"{requests['total']:,} requests, {requests['retries']:,} of them sent after a cut answer"
+    assert all_clear(run.summary, CALIBRATED).startswith(sentence)
+
+
 def test_the_pinned_run_is_compared_in_numbers():
     pinned, run = view("chat", rate=4.0), view("chat", rate=8.0)
     assert "against the pinned run, output +" in said(run, pinned)
