@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sim.bench import SATURATED, Case, Figures, cases, measure
+from sim.bench import SATURATED, Case, Figures, cases, measure, measure_start
 from sim.presets import preset
 from sim.progress import compile_kernels, progress_bar
 
@@ -21,6 +21,8 @@ def main(arguments: argparse.Namespace) -> int:
         case.scenario()  # refuse what cannot run before the first measurement
     compile_kernels()
     report = report_of(measure_all(todo))
+    if not arguments.system:
+        report["cold_compile_s"], report["from_cache_s"] = measure_start()
     text = json.dumps(report, indent=2)
     print(text if arguments.json == "-" else as_text(report))
     if arguments.json not in (None, "-"):
@@ -86,6 +88,9 @@ def as_text(report: dict[str, Any]) -> str:
         lines.append(f"{shown}  {why}".rstrip())
     if report["many_over_few"] is not None:
         lines.append(f"{SATURATED}: requests/s at {MANY:,} over {FEW:,} requests: {report['many_over_few']:.2f}")
+    if "cold_compile_s" in report:
+        cold, cached = report["cold_compile_s"], report["from_cache_s"]
+        lines.append(f"Every loop compiled from nothing: {cold:.1f} s; from the cache: {cached:.2f} s.")
     lines.append("Rates are the engine's, with all accounting; `all s` adds drawing the requests and the summary.")
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 WIDTH = 0.025
 MAX_EVALUATIONS = 20  # of one search
@@ -109,4 +109,4 @@ def half_width(values: Sequence[float]) -> float:
     """Half of Student's interval for the mean of independent values; 0 for a single one."""
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return 0.0
-    return float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+    return float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * stdev(values) / math.sqrt(len(values))

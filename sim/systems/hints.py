@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from sim.engine.general.batches import KEYS_A_GROUP
 from sim.engine.general.choices import Hints
@@ -125,7 +125,7 @@ def first_queue(prefill_s: Floats, quantum_s: float, growth: float) -> Ints:
 def tail_means(predictions: Predictions, cap: Ints) -> tuple[Floats, Floats]:
     """Mean output and mean beyond its 0.9 quantile, cut at the cap. Source: schedulers.md 4, `tie`."""
     levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    z = stats.t.ppf(levels, FREEDOM)
+    z = stdtrit(FREEDOM, levels)
     mean = np.zeros(len(cap))
     tail = np.zeros(len(cap))
     in_tail = levels > TAIL

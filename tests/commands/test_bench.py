@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from sim.bench import SATURATED, Case, cases, measure_here
+from sim.bench_floors import why_below
 from sim.cli import main
 from sim.commands.bench import as_text
-from sim.systems import system_names
+from sim.systems import SYSTEMS, system_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,9 +50,23 @@ def test_what_re_ranks_or_keeps_a_tree_has_a_thousand_waiting_and_a_lower_floor(
 
 
 def test_a_scheduler_below_its_floor_says_why() -> None:
-    figures = measure_here(Case(SATURATED, "past_future", 30))._replace(requests_per_s=1.0)
+    figures = measure_here(Case(SATURATED, "past_future", 30))
     assert figures.floor_requests_per_s == 1_000_000
-    slow = figures._replace(why_below="draws")._asdict()
-    table = as_text({"runs": [slow], "many_over_few": None})
+    why = why_below(SYSTEMS["past_future"], steps=90, requests=30, engine_s=0.00027, preempted_share=0.0)
+    assert why.startswith("takes 3.00 iterations a request, 3.00 us each, in which it draws the lengths")
+    table = as_text({"runs": [figures._replace(why_below=why)._asdict()], "many_over_few": None})
     assert table.splitlines()[0].endswith("below the floor, because it")
-    assert table.splitlines()[1].endswith("draws")
+    assert table.splitlines()[1].endswith(why)
+
+
+def test_a_scheduler_that_preempts_often_says_so() -> None:
+    often = why_below(SYSTEMS["mlfq"], steps=30, requests=30, engine_s=1.0, preempted_share=0.25)
+    seldom = why_below(SYSTEMS["mlfq"], steps=30, requests=30, engine_s=1.0, preempted_share=0.05)
+    assert "preempts (25% of the requests) and looks at each" in often
+    assert "preempts" not in seldom
+
+
+def test_the_table_ends_with_what_compiling_takes() -> None:
+    run = measure_here(Case(SATURATED, "vllm_v1", 30))._asdict()
+    table = as_text({"runs": [run], "many_over_few": None, "cold_compile_s": 31.25, "from_cache_s": 0.75})
+    assert "Every loop compiled from nothing: 31.2 s; from the cache: 0.75 s." in table

@@ -3,17 +3,19 @@
 from numba import njit
 
 from sim.engine.general.choices import Prefill, Queue, Reservation
+from sim.engine.general.peak import future_fits
 from sim.engine.general.queue import leave_queue, look_at_head, note_served
-from sim.engine.general.reserve import future_fits
 from sim.engine.general.state import (
     HOST_FREE,
     HOST_TOKENS,
     IS_RUNNING,
     MOVED_BLOCKS,
     NUM_SWAPPED,
+    REFUSED_AT,
     RUNNING,
     SEATS,
     SLOT,
+    STEP,
     WHERE,
 )
 from sim.engine.jit import JIT
@@ -98,7 +100,10 @@ def has_memory(tokens, rules, inputs, hints, records, members, more, count):
         return False
     if rules.reservation != Reservation.PEAK or count[NUM_RUNNING] == 0:
         return True
-    return future_fits(i, rules, inputs, hints, records, members, more, count)
+    fits = future_fits(i, rules, inputs, hints, records, members, more, count)
+    if not fits:
+        count[REFUSED_AT] = count[STEP]
+    return fits
 
 
 @njit(**JIT)

@@ -7,6 +7,7 @@ from sim.engine.emit import deliver, hold_prompts, hold_until_batch_ends, note_t
 from sim.engine.gaps import note_gap, push_duration
 from sim.engine.general.choices import Queue
 from sim.engine.general.decoding import start_decoding
+from sim.engine.general.peak import keep_future
 from sim.engine.general.queue import COUNT, PRESENT
 from sim.engine.general.ranked import drop_ranked
 from sim.engine.general.refresh import tell_remaining
@@ -149,6 +150,7 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
         if rules.is_grouped and more.kept[i, QUANTUM] == 0:
             last = min(last, hints.numbers[i, STOP])
         start_decoding(s, computed, last - generated, rules, members, count)
+        keep_future(s, computed, rules, inputs, hints, members, more, count)
         tell_remaining(i, generated - 1, True, rules, hints, more, count)
         if records.out_n[i, LOST_TOKENS] > 0:
             live[s, REDO_UNTIL] = count[CALL] + records.out_n[i, LOST_TOKENS]
@@ -161,12 +163,12 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
 
 
 @njit(**JIT)
-def pass_time(end_s, decoding, batch_delivery, members, records, gap_stack, gap_hist, count, real):
+def pass_time(end_s, decoding, batch_delivery, live, slots, records, gap_stack, gap_hist, count, real):
     """The clock moves to the end of the iteration, in which `decoding` members decoded, and their tokens come."""
     duration_s = end_s - real[CLOCK]
     real[CLOCK] = end_s
     real[AGE] += (count[CALL] - 1) * duration_s
-    hold_prompts(duration_s, members.live, members.slots, records.out_s, count)
+    hold_prompts(duration_s, live, slots, records.out_s, count)
     count[APPLIED_CALL] = count[CALL] - 1
     if not count[TICKS]:
         return
@@ -178,10 +180,10 @@ def pass_time(end_s, decoding, batch_delivery, members, records, gap_stack, gap_
         if plain > 0:
             note_gap(gap_s, plain, gap_hist, count, real)
     for k in range(count[NUM_YOUNG]):
-        s = members.slots[k, YOUNG]
-        note_token(members.live[s, REQUEST], batch_delivery, records.out_s, records.out_n, gap_hist, count, real)
-        members.live[s, SEGMENT] = count[APPLIED_CALL]
-        members.live[s, IS_YOUNG] = 0
+        s = slots[k, YOUNG]
+        note_token(live[s, REQUEST], batch_delivery, records.out_s, records.out_n, gap_hist, count, real)
+        live[s, SEGMENT] = count[APPLIED_CALL]
+        live[s, IS_YOUNG] = 0
     count[NUM_YOUNG] = 0
 
 

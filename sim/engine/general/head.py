@@ -7,10 +7,22 @@ from numba import njit
 
 from sim.engine.accounts import Bin
 from sim.engine.general.choices import Batching, Queue, Reservation
+from sim.engine.general.peak import future_fits
 from sim.engine.general.queue import look_at_head, smallest_need, top_of_heap
 from sim.engine.general.ranked import comes_before
-from sim.engine.general.reserve import first_chunk, future_fits, held_tokens, known_tokens, reserved_blocks
-from sim.engine.general.state import HOST_TOKENS, IS_OPEN, NUM_RANKED, NUM_TAKEN, PAUSED, PLAN, SLOT, WHERE
+from sim.engine.general.reserve import first_chunk, held_tokens, known_tokens, reserved_blocks
+from sim.engine.general.state import (
+    HOST_TOKENS,
+    IS_OPEN,
+    NUM_RANKED,
+    NUM_TAKEN,
+    PAUSED,
+    PLAN,
+    REFUSED_AT,
+    SLOT,
+    STEP,
+    WHERE,
+)
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
@@ -27,9 +39,15 @@ from sim.engine.state import (
 
 
 @njit(**JIT)
+def batch_keeps_out(batching, count):
+    """Whether nobody may join before the batch has ended."""
+    return batching == Batching.REQUEST and count[NUM_RUNNING] > 0
+
+
+@njit(**JIT)
 def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real):
     """Row of the memory ledger for all free blocks while somebody waits."""
-    if rules.batching == Batching.REQUEST and count[NUM_RUNNING] > 0:
+    if batch_keeps_out(rules.batching, count):
         return Bin.WITHHELD_BATCH
     if not count[IS_OPEN]:
         return Bin.WITHHELD_WAIT
@@ -46,6 +64,8 @@ def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count
         return row_of_shortage(count[HEAD_FIRST], count)
     keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
     if count[HEAD_WHOLE] + keep > count[FREE]:
+        return Bin.WITHHELD_MARGIN
+    if count[REFUSED_AT] == count[STEP]:
         return Bin.WITHHELD_MARGIN
     is_tested = rules.reservation == Reservation.PEAK and count[NUM_RUNNING] > 0
     if is_tested and not future_fits(count[HEAD], rules, inputs, hints, records, members, more, count):

@@ -23,7 +23,7 @@ from sim.engine.general.emit import (
     pass_time,
 )
 from sim.engine.general.grow import evict_outgrown, grow_running
-from sim.engine.general.head import row_of_free_blocks
+from sim.engine.general.head import batch_keeps_out, row_of_free_blocks
 from sim.engine.general.queue import oldest
 from sim.engine.general.record import record_iteration, record_outputs
 from sim.engine.general.select import choose
@@ -157,7 +157,13 @@ def advance(
         count[NUM_PREEMPTED] = 0
         count[MOVED_BLOCKS] = 0
         real[START_S] = real[CLOCK]
-        count[TICKS] = schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
+        if is_quiet(rules, members.phases, count):
+            grow_decoding(rules.block_size, members.phases, count)
+            count[TICKS] = 1
+        else:
+            count[TICKS] = schedule(
+                rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real
+            )
         if count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:  # all others gave way
             end_held_batch(rules, inputs, members, records, thinking, more, count, real)
             run_failed_again(rules, inputs, hints, members, records, heap, more, count, real)
@@ -187,7 +193,9 @@ def advance(
 
         # what the memory is for, as it stands right after scheduling
         free_row = Bin.FREE_NO_DEMAND
-        if count[NUM_WAITING] > 0:
+        if batch_keeps_out(rules.batching, count):
+            free_row = Bin.WITHHELD_BATCH
+        elif count[NUM_WAITING] > 0:
             free_row = row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real)
         count[HOST_USED] = rules.host_blocks - count[HOST_FREE]
         flight[0, F_TOKENS] = tokens
@@ -231,7 +239,9 @@ def advance(
         # the iteration passes, its tokens come
         count[STEP] += 1
         account_for(0, end_s, kv_s, fixed_s, free_row, rules.block_size, flight, flight_s, state.bins, count, real)
-        pass_time(end_s, decoding, rules.batch_delivery, members, records, gap_stack, gap_hist, count, real)
+        pass_time(
+            end_s, decoding, rules.batch_delivery, state.live, state.slots, records, gap_stack, gap_hist, count, real
+        )
         if row >= 0:
             record_outputs(tape, row, due, state.live, state.slots, count)
         if sampled > 0:
@@ -245,6 +255,15 @@ def advance(
         if row >= 0:
             record_end(tape, row, count)
     return Stop.CALLS
+
+
+@njit(**JIT)
+def is_quiet(rules, phases, count):
+    """Whether a batch that nobody joins only ages: no prompts under way, nobody outgrown, blocks enough."""
+    if not batch_keeps_out(rules.batching, count) or rules.is_preemptive:
+        return False
+    is_plain = count[NUM_PARTIAL] + count[NUM_OUTGROWN] + count[NUM_REDO] == 0
+    return is_plain and phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
 
 
 @njit(**JIT)

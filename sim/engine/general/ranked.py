@@ -26,6 +26,8 @@ from sim.engine.general.state import (
 from sim.engine.jit import JIT
 from sim.engine.state import CALL
 
+FEW = 32  # entries that move one by one; with more of them the whole list is sorted
+
 
 @njit(**JIT)
 def comes_before(i, j, more, count):
@@ -92,6 +94,20 @@ def remove_at(at, more, count):
     count[NUM_RANKED] -= 1
     count[NUM_FIRST] -= at < count[NUM_FIRST]
     return i
+
+
+@njit(**JIT)
+def move(moved, more, count):
+    """Entries that are listed in `chosen`, from front to back, have got other keys: they take their new places."""
+    if moved > FEW:
+        count[IS_SHUFFLED] = 1
+    if count[IS_SHUFFLED]:
+        return
+    chosen = more.chosen
+    for k in range(moved - 1, -1, -1):
+        chosen[k] = remove_at(chosen[k], more, count)
+    for k in range(moved):
+        insert_at(place_for(chosen[k], 0, more, count), chosen[k], more, count)
 
 
 @njit(**JIT)

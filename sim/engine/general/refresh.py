@@ -9,7 +9,7 @@ from numba import njit
 
 from sim.engine.general.choices import Refresh
 from sim.engine.general.queue import change_key
-from sim.engine.general.ranked import insert_at, place_for, remove_at, sort_ranked, touch
+from sim.engine.general.ranked import move, sort_ranked, touch
 from sim.engine.general.reserve import held_tokens
 from sim.engine.general.state import (
     AGES,
@@ -94,28 +94,37 @@ def tell_stopped(i, rules, hints, out_n, more, count):
 @njit(**JIT)
 def hear_declared(rules, inputs, hints, members, records, more, count):
     """DECLARED: requests have told their lengths. Who has not yet stands in front, behind promoted ones at most."""
+    moved = 0
     for k in range(count[NUM_RANKED]):
         i = more.ranked[k]
         if more.kept_s[i, KEY] >= -0.5 * TURNS:
             if more.kept[i, QUANTUM] == 0:
-                return
+                break
         elif generated_of(i, members, records, inputs, more, count) >= rules.declare_tokens:
             more.kept_s[i, KEY] = hints.keys[i, KEY_HINT]
-            count[IS_SHUFFLED] = 1
+            more.chosen[moved] = k
+            moved += 1
+    move(moved, more, count)
 
 
 @njit(**JIT)
 def look_again(rules, inputs, hints, refinement, members, records, more, count):
     """REFINED: take the looks that are due, and settle requests that are far enough."""
+    moved = 0
     for k in range(count[NUM_RANKED]):
         i = more.ranked[k]
         if i < count[READY_POINT] and more.kept[i, IS_SETTLED] == 0 and records.out_s[i, FIRST_SCHEDULED_S] >= 0.0:
+            former = more.kept_s[i, KEY]
             generated = generated_of(i, members, records, inputs, more, count)
-            estimate(i, generated, rules, inputs, hints, refinement, more, count)
+            estimate(i, generated, rules, inputs, hints, refinement, more)
+            if more.kept_s[i, KEY] != former:
+                more.chosen[moved] = k
+                moved += 1
+    move(moved, more, count)
 
 
 @njit(**JIT)
-def estimate(i, generated, rules, inputs, hints, refinement, more, count):
+def estimate(i, generated, rules, inputs, hints, refinement, more):
     """Estimate what is left of one request."""
     seen = more.kept[i, REFRESHED]
     while seen + refinement.every <= generated:
@@ -132,12 +141,10 @@ def estimate(i, generated, rules, inputs, hints, refinement, more, count):
             refinement.likelihood,
             more.posterior,
         )
-        count[IS_SHUFFLED] = 1
     more.kept[i, REFRESHED] = seen
     if rules.keep_share <= 1.0 and generated >= math.floor(rules.keep_share * hints.numbers[i, GUESS]):
         more.kept[i, IS_SETTLED] = 1
         more.kept_s[i, KEY] = FIRST_OF_ALL + i
-        count[IS_SHUFFLED] = 1
 
 
 @njit(**JIT)
@@ -157,12 +164,7 @@ def use_quanta(rules, more, count, real):
             enter_level(i, rules, more, count)
             more.chosen[moved] = k
             moved += 1
-    if count[IS_SHUFFLED]:
-        return
-    for k in range(moved - 1, -1, -1):
-        more.chosen[k] = remove_at(more.chosen[k], more, count)
-    for k in range(moved):
-        insert_at(place_for(more.chosen[k], 0, more, count), more.chosen[k], more, count)
+    move(moved, more, count)
 
 
 @njit(**JIT)

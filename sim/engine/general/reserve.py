@@ -12,16 +12,14 @@ from sim.engine.general.state import (
     NUM_RESIDUALS,
     OUTPUT_SLOTS,
     READY_POINT,
-    STEP,
 )
 from sim.engine.general.told import GUESS, RESERVE_OUT
 from sim.engine.jit import JIT
 from sim.engine.kv_memory import blocks_for
 from sim.engine.refine import random_53
-from sim.engine.state import BASE, CALL, CAP, COMPUTED, DECODING, EMITTED, PROMPT_LEN, REQUEST, RUN_HEAD, RUN_NEXT
+from sim.engine.state import BASE, CALL, CAP, COMPUTED, DECODING, EMITTED, PROMPT_LEN
 
 SORTED = 1  # column of `history` and `residual`
-MOST_DRAWS = 5
 UNIT = 1.0 / (1 << 53)
 
 
@@ -101,93 +99,6 @@ def drawn_output(i, generated, draw, seed, cap, history, count):
     below = min(history[at, SORTED], cap) if at < size else cap
     above = min(history[at + 1, SORTED], cap) if at + 1 < size else cap
     return max(int(below + (place - int(place)) * (above - below)), generated)
-
-
-@njit(**JIT)
-def future_fits(candidate, rules, inputs, hints, records, members, more, count):
-    """Whether all members, and the candidate, stay within `peak_tokens` as they grow."""
-    draws = 1
-    if rules.peak == Peak.HISTORY:
-        size = 1
-        s = count[RUN_HEAD]
-        while s >= 0:
-            size += 1
-            s = members.live[s, RUN_NEXT]
-        draws = min(MOST_DRAWS, rules.history // size + 1)
-    for k in range(draws):
-        size = list_futures(
-            candidate, count[STEP] * MOST_DRAWS + k, rules, inputs, hints, records, members, more, count
-        )
-        if rules.peak == Peak.HORIZON:
-            total = 0.0
-            for j in range(size):
-                total += more.scratch[j, 0] + min(more.scratch[j, 1], float(rules.horizon))
-            if total > rules.peak_tokens:
-                return False
-        elif future_peak(more.scratch, size) > rules.peak_tokens:
-            return False
-    return True
-
-
-@njit(**JIT)
-def list_futures(candidate, draw, rules, inputs, hints, records, members, more, count):
-    """Tokens held and tokens to come of every member and of the candidate; their number.
-
-    A member counts as if its last block had only one token: blocks are what runs out.
-    """
-    unfilled = rules.block_size - 1
-    live = members.live
-    size = 0
-    s = count[RUN_HEAD]
-    while s >= 0:
-        i = live[s, REQUEST]
-        if live[s, DECODING]:
-            held = live[s, BASE] + count[CALL] - 1
-            generated = held + 1 - inputs.asked[i, PROMPT_LEN]
-        else:
-            held = known_tokens(i, inputs.asked, records.out_n) - 1
-            generated = held + 1 - inputs.asked[i, PROMPT_LEN]
-        output = believed_output(i, generated, draw, rules, inputs.asked, hints, more, count)
-        more.scratch[size, 0] = held + unfilled
-        more.scratch[size, 1] = max(output - generated, 1)
-        size += 1
-        s = live[s, RUN_NEXT]
-    if candidate >= 0:
-        held = known_tokens(candidate, inputs.asked, records.out_n) - 1
-        generated = held + 1 - inputs.asked[candidate, PROMPT_LEN]
-        output = believed_output(candidate, generated, draw, rules, inputs.asked, hints, more, count)
-        more.scratch[size, 0] = held + unfilled
-        more.scratch[size, 1] = max(output - generated, 1)
-        size += 1
-    return size
-
-
-@njit(**JIT)
-def future_peak(scratch, size):
-    """Most tokens that a set holds at once: each (held, to come) grows by one an iteration and then leaves.
-
-    Sorts the set by what is to come, largest first: with j members still there, all of them have grown by what the
-    j-th had to come. Source: schedulers.md 4, `past_future`.
-    """
-    gap = size // 2
-    while gap > 0:
-        for k in range(gap, size):
-            held = scratch[k, 0]
-            to_come = scratch[k, 1]
-            at = k
-            while at >= gap and scratch[at - gap, 1] < to_come:
-                scratch[at, 0] = scratch[at - gap, 0]
-                scratch[at, 1] = scratch[at - gap, 1]
-                at -= gap
-            scratch[at, 0] = held
-            scratch[at, 1] = to_come
-        gap //= 2
-    peak = 0.0
-    total = 0.0
-    for k in range(size):
-        total += scratch[k, 0]
-        peak = max(peak, scratch[k, 1] * (k + 1) + total)
-    return peak
 
 
 @njit(**JIT)

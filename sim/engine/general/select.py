@@ -17,6 +17,7 @@ from sim.engine.general.ranked import insert_at, place_for, place_of, remove_at,
 from sim.engine.general.refresh import boost, note_starved, renew_keys, tell_stopped
 from sim.engine.general.reserve import held_tokens, known_tokens, reserved_blocks
 from sim.engine.general.state import (
+    CHOSEN_BLOCKS,
     HOST_FREE,
     HOST_TOKENS,
     IS_DIRTY,
@@ -25,7 +26,7 @@ from sim.engine.general.state import (
     LAST_RUNNING,
     NUM_CHOSEN,
     NUM_FIRST,
-    NUM_PLAIN,
+    NUM_LATE_RUNNING,
     NUM_RANKED,
     NUM_REDO,
     NUM_TAKEN,
@@ -57,6 +58,7 @@ from sim.engine.state import (
     HEAD_WHOLE,
     KNOWN,
     MEMBERS,
+    NUM_FREE_SLOTS,
     NUM_FRESH,
     NUM_PARTIAL,
     NUM_RUNNING,
@@ -94,7 +96,7 @@ def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, 
     if count[IS_SHUFFLED]:
         sort_ranked(more, count)
     place_partial(rules.refresh, members, more, count)
-    count[IS_DIRTY] = walk(rules, inputs, members, records, heap, more, count)
+    count[IS_DIRTY] = walk(rules, inputs, hints, members, records, heap, more, count)
     make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real)
 
@@ -120,13 +122,16 @@ def place_partial(refresh, members, more, count):
 
 
 @njit(**JIT)
-def walk(rules, inputs, members, records, heap, more, count):
+def walk(rules, inputs, hints, members, records, heap, more, count):
     """Take requests in order while budget and seats allow; stop at the first that does not fit.
 
-    1 if the budget ended it: prompts that are complete will leave more of it.
+    1 if the budget ended it: prompts that are complete will leave more of it. Once more blocks are wanted than there
+    would be without all others, who comes next would only be cut off again.
     """
-    taken, came, passed, chosen, is_short = 0, 0, 0, 0, 0
+    taken, came, passed, chosen, is_short, blocks = 0, 0, 0, 0, 0, 0
     first = count[NUM_FIRST]
+    most = count[FREE] + blocks_behind(first, rules.block_size, members.live, more, count)
+    most -= members.phases[count[CALL_PHASE], MEMBERS] - (count[NUM_RUNNING] - first)
     is_first_all = first == count[NUM_RUNNING]
     left = rules.max_num_batched_tokens
     is_cut = rules.prefill >= Prefill.CHUNKED
@@ -157,6 +162,7 @@ def walk(rules, inputs, members, records, heap, more, count):
         more.kept[i, PLAN] = tokens
         more.chosen[chosen] = i
         chosen += 1
+        blocks += blocks_wanted(i, rules, inputs, hints, records, members, more, count)
         if is_new:
             more.kept[i, WHERE] = SWAPPED
             insert_at(taken, i, more, count)
@@ -166,9 +172,12 @@ def walk(rules, inputs, members, records, heap, more, count):
         elif taken == next_partial:
             passed += 1
         taken += 1
+        if blocks > most and taken >= first + came:
+            break
     count[NUM_TAKEN] = taken
     count[NUM_CHOSEN] = chosen
-    count[NUM_PLAIN] = min(taken, first + came)
+    count[CHOSEN_BLOCKS] = blocks
+    count[NUM_LATE_RUNNING] = count[NUM_RUNNING] - min(taken - came, first)
     count[LAST_RUNNING] = first + came if is_first_all else count[NUM_RANKED]
     return is_short or (is_cut and left == 0)
 
@@ -202,14 +211,43 @@ def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
 @njit(**JIT)
 def blocks_of_choice(rules, inputs, hints, records, members, more, count):
     """Blocks that all planned tokens take from the pool."""
-    needed = members.phases[count[CALL_PHASE], MEMBERS]
-    for k in range(count[NUM_PLAIN], count[LAST_RUNNING]):  # not taken, or looked at one by one
+    needed = members.phases[count[CALL_PHASE], MEMBERS] + count[CHOSEN_BLOCKS]
+    left = count[NUM_LATE_RUNNING]  # not taken, or looked at one by one
+    k = count[LAST_RUNNING] - 1
+    while left > 0:
         i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING and members.live[more.kept[i, SLOT], DECODING]:
-            needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
-    for k in range(count[NUM_CHOSEN]):
-        needed += blocks_wanted(more.chosen[k], rules, inputs, hints, records, members, more, count)
+        if more.kept[i, WHERE] == RUNNING:
+            left -= 1
+            if members.live[more.kept[i, SLOT], DECODING]:
+                needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
+        k -= 1
     return needed
+
+
+@njit(**JIT)
+def blocks_behind(first, block_size, live, more, count):
+    """Blocks held behind the first entries of the ranked list, which all run."""
+    blocks = 0
+    left = len(live) - count[NUM_FREE_SLOTS] - first
+    k = count[NUM_RANKED] - 1
+    while left > 0:
+        i = more.ranked[k]
+        if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
+            s = more.kept[i, SLOT]
+            blocks += max(blocks_for(held_tokens(s, live, count), block_size), live[s, RESERVED])
+            left -= 1
+        k -= 1
+    return blocks
+
+
+@njit(**JIT)
+def slots_behind(live, more, count):
+    """Requests not taken that hold memory."""
+    holding = len(live) - count[NUM_FREE_SLOTS] - (count[NUM_TAKEN] - count[NUM_CHOSEN])
+    for k in range(count[NUM_CHOSEN]):
+        where = more.kept[more.chosen[k], WHERE]
+        holding -= where in (RUNNING, PAUSED)
+    return holding
 
 
 @njit(**JIT)
@@ -217,9 +255,14 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
     """Blocks are short: requests from the end of the order lose theirs; then the choice is cut from its end."""
     needed = blocks_of_choice(rules, inputs, hints, records, members, more, count)
     spare = rules.spare_blocks
+    behind = slots_behind(members.live, more, count) if needed + spare > count[FREE] else 0
     k = count[NUM_RANKED] - 1
     while k >= 0 and needed + (spare if k >= count[NUM_TAKEN] else 0) > count[FREE]:
+        if behind == 0 and k >= count[NUM_TAKEN]:
+            k = count[NUM_TAKEN] - 1
+            continue
         i = more.ranked[k]
+        behind -= k >= count[NUM_TAKEN] and (more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED)
         if k < count[NUM_TAKEN]:
             if needed <= count[FREE]:
                 break
@@ -242,11 +285,17 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
 def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real):
     """Pause who runs and was not chosen; let the chosen run."""
     live = members.live
-    for k in range(count[NUM_TAKEN], min(count[LAST_RUNNING], count[NUM_RANKED])):
+    left = count[NUM_RUNNING] - (count[NUM_TAKEN] - count[NUM_CHOSEN])
+    for k in range(count[NUM_CHOSEN]):
+        left -= more.kept[more.chosen[k], WHERE] == RUNNING
+    k = min(count[LAST_RUNNING], count[NUM_RANKED]) - 1
+    while left > 0:
         i = more.ranked[k]
         if more.kept[i, WHERE] == RUNNING:
+            left -= 1
             pause(more.kept[i, SLOT], inputs, members, records, gap_stack, more, count, real)
             tell_stopped(i, rules, hints, records.out_n, more, count)
+        k -= 1
     for k in range(count[NUM_PARTIAL]):
         s = members.slots[k, PARTIAL]
         live[s, CHUNK] = more.kept[live[s, REQUEST], PLAN]

@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.engine import state as st
 from sim.engine.accounts import NUM_COLUMNS, NUM_GAP_BINS
-from sim.engine.general.choices import GeneralRules, Queue
+from sim.engine.general.choices import GeneralRules, Queue, Reservation
 from sim.engine.inputs import Floats, Ints, Requests
 from sim.engine.state import Inputs, State, power_of_two
 
@@ -24,7 +24,8 @@ from sim.engine.state import Inputs, State, power_of_two
     NUM_FIRST,  # ... of which its first ones all run
     NUM_TAKEN,  # ... and these are served, by the present choice
     NUM_CHOSEN,  # ... that were looked at one by one
-    NUM_PLAIN,  # entries of the list before which only those need a look
+    CHOSEN_BLOCKS,  # ... and that want so many blocks
+    NUM_LATE_RUNNING,  # requests that ran before the choice and were not taken together with others
     LAST_RUNNING,  # entries of the list after which nobody ran before the choice
     IS_DIRTY,  # 1: the choice must be made again
     IS_SHUFFLED,  # 1: keys have changed, the list is not in order
@@ -40,6 +41,8 @@ from sim.engine.state import Inputs, State, power_of_two
     NEED_HIGH,  # ... or more
     NEXT_TURN,  # running number that orders a queue by time of joining
     WAS_PREFILL,  # 1: the last iteration computed prompts
+    REFUSED_AT,  # last iteration in which the future peak kept the next request out
+    NUM_FUTURES,  # decoding members that are kept in order of what is to come
     NUM_FAILED,  # members cut by their batch, to be run again
     NUM_HISTORY,
     NUM_RESIDUALS,
@@ -49,8 +52,8 @@ from sim.engine.state import Inputs, State, power_of_two
     SUM_GUARDED,
     SEATS,  # members allowed at present: fewer after the engine ran out of memory
     IS_OPEN,  # 1: this iteration may admit, as far as the interval goes
-) = range(st.NUM_COUNT, st.NUM_COUNT + 36)
-NUM_COUNT = st.NUM_COUNT + 36
+) = range(st.NUM_COUNT, st.NUM_COUNT + 39)
+NUM_COUNT = st.NUM_COUNT + 39
 
 # Further columns of `live`.
 (
@@ -97,6 +100,10 @@ NOWHERE, WAITING, RUNNING, PAUSED, SWAPPED, GONE = range(6)
 KEY, AGES, SINCE_S, USED_S, QUANTUM_S = range(5)
 NUM_KEPT_S = 5
 
+# Columns of `futures`: decoding iteration in which the member is thought to end, tokens that it counts with less that
+# iteration's number, slot.
+FUTURE_END, FUTURE_BASE, FUTURE_SLOT = range(3)
+
 HISTORY_COLUMNS = 2  # newest values in order of time, and sorted
 
 
@@ -112,6 +119,7 @@ class More(NamedTuple):
     history: Floats  # (history, 2)
     residual: Floats  # (residuals, 2)
     scratch: Floats  # (slots + 1, 2) tokens held, tokens to come
+    futures: Ints  # (slots, 3) decoding members, the last to end first; one row where no future peak is asked for
     posterior: Floats  # (n, classes of length) belief of each request: REFINED
 
 
@@ -155,11 +163,13 @@ def first_state(
         history=np.zeros((max(rules.history, 1), HISTORY_COLUMNS)),
         residual=np.zeros((max(rules.residuals, 1), HISTORY_COLUMNS)),
         scratch=np.zeros((slots + 1, 2)),
+        futures=np.zeros((slots if rules.reservation == Reservation.PEAK else 1, 3), np.int64),
         posterior=posterior,
     )
     state.counts[HOST_FREE] = rules.host_blocks
     state.counts[SEATS] = rules.max_num_seqs
     state.counts[NEED_LOW] = lists
+    state.counts[REFUSED_AT] = -1
     if rules.history:  # at first, outputs are thought to be as long as can be; schedulers.md 4: 100 of 200
         more.history[:] = float(requests.cap.max())
         state.counts[NUM_HISTORY] = (rules.history + 1) // 2

@@ -16,7 +16,7 @@ from sim.engine.arrivals import next_arrival_s
 from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
 from sim.engine.general.head import row_of_free_blocks
 from sim.engine.general.loop import next_event_s
-from sim.engine.general.state import MOVED_BLOCKS, NUM_NEW, STEP, WAS_PREFILL
+from sim.engine.general.state import MOVED_BLOCKS, NUM_NEW, REFUSED_AT, STEP, WAS_PREFILL
 from sim.engine.jit import ENTRY, JIT
 from sim.engine.loop import Stop
 from sim.engine.pipeline.land import land
@@ -154,6 +154,7 @@ def row_of_waiting(rules, engine):
     if look_at_next(rules, engine) < 0:
         return Bin.WITHHELD_WAIT  # whoever waits has a batch under way
     count[HEAD_KNOWN_GOOD] = 1
+    count[REFUSED_AT] = -1  # members may have left since
     row = row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real)
     count[HEAD_KNOWN_GOOD] = 0
     return row
