@@ -9,7 +9,7 @@ from sim.presets import preset
 from sim.studies.theatre_play import play
 from sim.view.theatre import payload
 from sim.view.theatre_words import verdict
-from tests.test_pages import open_page, turn
+from tests.page_script import open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "at": "saturated"}
 

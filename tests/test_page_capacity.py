@@ -15,7 +15,7 @@ from sim.studies.bill import bill
 from sim.studies.capacity import capacity, search
 from sim.studies.load_curve import without_load
 from sim.view.theme import short_number
-from tests.test_pages import open_page, turn
+from tests.page_script import finished, open_page, turn
 
 N = "1500"
 
@@ -25,18 +25,12 @@ def open_capacity(**query: str) -> AppTest:
     app = open_page(n=N, **query)
     app.switch_page("capacity.py").run()
     assert not app.exception
-    return finished(app)
+    return finished(app, is_working)
 
 
-def finished(app: AppTest) -> AppTest:
-    """The page once everything has been searched."""
-    deadline = time.monotonic() + 120
-    while app.get("progress") or "Searching" in app.title[0].value:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
-    return app
+def is_working(app: AppTest) -> bool:
+    """Whether something is being searched."""
+    return bool(app.get("progress") or "Searching" in app.title[0].value)
 
 
 def shown(app: AppTest) -> dict[str, str]:
@@ -111,7 +105,7 @@ def test_each_control_changes_what_it_should_and_nothing_else(key: str) -> None:
     before = shown(app)
     move, changes, keeps = CONTROLS[key]
     move(app)
-    after = shown(finished(app))
+    after = shown(finished(app, is_working))
     assert all(after[label] != before[label] for label in changes)
     assert all(after[label] == before[label] for label in keeps)
 
@@ -126,11 +120,11 @@ def test_a_cap_and_a_longer_tail_change_their_own_line_and_not_the_verdict() -> 
     cap, tail = line("Cap of 512"), line("Tail 2 x")
     assert "of answers are cut" in cap
     app.select_slider(key="ifcap").set_value("128").run()
-    finished(app)
+    finished(app, is_working)
     assert line("Cap of 128") != cap
     assert line("Tail 2 x") == tail
     app.select_slider(key="iftail").set_value("5").run()
-    finished(app)
+    finished(app, is_working)
     assert line("Tail 5 x") != tail
     assert app.title[0].value == title
 
@@ -138,7 +132,7 @@ def test_a_cap_and_a_longer_tail_change_their_own_line_and_not_the_verdict() -> 
 def test_the_gpus_to_compare_are_a_choice_and_the_chosen_one_stays() -> None:
     app = open_capacity()
     app.multiselect(key="vs").set_value(["L40S"]).run()
-    finished(app)
+    finished(app, is_working)
     assert {name.split(" x ")[1] for name in rows(app).index} == {"H100-SXM", "L40S"}
 
 

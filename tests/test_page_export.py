@@ -11,7 +11,7 @@ from sim.scenario import with_values
 from sim.simulate import simulate
 from sim.view.reproduce import notebook_lines, of_preset, run_command
 from sim.view.server_command import server_command
-from tests.test_pages import QUICK, open_page, turn
+from tests.page_script import QUICK, open_page, turn
 
 
 def codes(app: AppTest) -> list[str]:

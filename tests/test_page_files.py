@@ -10,8 +10,8 @@ from sim.scenario import with_values
 from sim.simulate import simulate
 from sim.view.run_view import run_view
 from sim.workload import read_trace
+from tests.page_script import MAIN, open_page, turn
 from tests.shared import SHARED, needs_shared
-from tests.test_pages import MAIN, open_page, turn
 
 ROWS = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{0.3 * i},{200 + i},{20 + 7 * i}\n" for i in range(120))
 AZURE = SHARED / "data" / "traces" / "AzureLLMInferenceTrace_conv.first_2_3.csv"

@@ -3,7 +3,7 @@
 from streamlit.testing.v1 import AppTest
 
 from sim.presets import preset, preset_names
-from tests.test_pages import MAIN
+from tests.page_script import MAIN
 
 EXPLORE = preset_names("explore")
 

@@ -7,7 +7,7 @@ from sim.view.glossary import GROUPS, USAGES, glossary_verdict
 from sim.view.memory import MEMORY_STYLE
 from sim.view.run_view import run_view
 from sim.view.trust import ASSUMPTIONS
-from tests.test_pages import MAIN
+from tests.page_script import MAIN
 
 
 def glossary(**query: str) -> AppTest:

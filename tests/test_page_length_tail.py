@@ -1,7 +1,6 @@
 """Length tail as a script: what a knob must change and what it must leave alone; bad input."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim.simulate import simulate
 from sim.view.theme import short_percent
-from tests.test_pages import open_page, turn
+from tests.page_script import finished, open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "n": "600"}
 
@@ -17,18 +16,12 @@ TIGHT = {"preset": "memory-pressure", "n": "600"}
 def open_tail(**query: str) -> AppTest:
     app = open_page(**query).switch_page("length_tail.py").run()
     assert not app.exception
-    return finished(app)
+    return finished(app, is_working)
 
 
-def finished(app: AppTest) -> AppTest:
-    """The page once all its runs are there."""
-    deadline = time.monotonic() + 240  # the kernels may have to be compiled
-    while "being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()).lower():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
-    return app
+def is_working(app: AppTest) -> bool:
+    """Whether runs are missing."""
+    return bool("being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()).lower())
 
 
 def charts(app: AppTest) -> dict[str, str]:
@@ -80,7 +73,7 @@ def test_more_spread_moves_the_lengths_and_the_verdict_and_not_the_real_data() -
     narrow = open_tail(**TIGHT, outputcv="0.5")
     before, title = profiles(narrow), narrow.title[0].value
     turn(narrow, "outputcv", "1.5")
-    after = profiles(finished(narrow))
+    after = profiles(finished(narrow, is_working))
     assert after.iloc[0]["CV"] > 2 * before.iloc[0]["CV"]
     assert after.iloc[1:].equals(before.iloc[1:])
     assert narrow.title[0].value != title
@@ -90,7 +83,7 @@ def test_the_operating_point_moves_the_ledgers_and_not_the_counterfactuals(page:
     app = open_tail(**TIGHT)
     before, title = worlds(app), app.title[0].value
     turn(app, "at", "saturated")
-    finished(app)
+    finished(app, is_working)
     assert worlds(app).equals(before)
     held, held_before = (text.split("hold ")[1] for text in (app.title[0].value, title))
     assert held != held_before
@@ -101,7 +94,7 @@ def test_a_limit_moves_goodput_alone() -> None:
     app = open_tail(**TIGHT)
     before = worlds(app)
     turn(app, "tpot", "25")
-    after = worlds(finished(app))
+    after = worlds(finished(app, is_working))
     changed = [name for name in before.columns if not before[name].equals(after[name])]
     assert changed == ["goodput, as asked"]
 
@@ -132,7 +125,7 @@ def test_drawn_lengths_go_into_the_scenario_and_its_link() -> None:
     app = open_tail(**TIGHT)
     prompt = app.session_state.asked.scenario.workload.types[0].prompt
     draw(app, p99=3000, max=4000)
-    finished(app)
+    finished(app, is_working)
     task = app.session_state.asked.scenario.workload.types[0]
     assert dict(task.output.points)[0.99] == 3000
     assert task.prompt == prompt

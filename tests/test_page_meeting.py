@@ -7,7 +7,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.view.run_view import run_view
 from sim.view.verdict import verdict
-from tests.test_pages import QUICK, open_page
+from tests.page_script import QUICK, open_page
 
 PINS = {f"p{i}": pack({"v": "1", "preset": "chat", "n": QUICK, "rate": rate}) for i, rate in ((1, "4"), (2, "16"))}
 

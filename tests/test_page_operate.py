@@ -1,6 +1,5 @@
 """Operate as a script: what a control must change and what it must leave alone; refusals."""
 
-import time
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.view.theme import short_percent
-from tests.test_pages import open_page, turn
+from tests.page_script import finished, open_page, turn
 
 N = "800"
 
@@ -19,18 +18,12 @@ def open_operate(**query: str) -> AppTest:
     app = open_page(n=N, **query)
     app.switch_page("operate.py").run()
     assert not app.exception
-    return finished(app)
+    return finished(app, is_working)
 
 
-def finished(app: AppTest) -> AppTest:
-    """The page once everything has been run."""
-    deadline = time.monotonic() + 180
-    while app.get("progress") or "omputing" in app.title[0].value:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
-    return app
+def is_working(app: AppTest) -> bool:
+    """Whether something is being run."""
+    return bool(app.get("progress") or "omputing" in app.title[0].value)
 
 
 def scenario(name: str = "chat", **values: Any) -> Scenario:
@@ -70,7 +63,7 @@ def test_the_cap_changes_the_verdict_and_not_the_target() -> None:
     app = open_operate()
     title, target = app.title[0].value, paragraph(app)
     app.select_slider(key="opcap").set_value("256").run()
-    finished(app)
+    finished(app, is_working)
     assert app.title[0].value != title
     assert "A cap of 256 tokens" in app.title[0].value
     assert paragraph(app) == target
@@ -81,7 +74,7 @@ def test_the_longer_tail_changes_its_row_and_not_the_others() -> None:
     before = table(app, "Lengths")
     title = app.title[0].value
     app.select_slider(key="optail").set_value("5").run()
-    finished(app)
+    finished(app, is_working)
     after = table(app, "Lengths")
     assert after["Lengths"].tolist() == ["as assumed", "as it is", "tail 5 x longer"]
     assert after.iloc[:2].equals(before.iloc[:2])
@@ -93,7 +86,7 @@ def test_the_target_changes_what_breaks_it_and_not_the_shares() -> None:
     app = open_operate(preset="reasoning", rate="0.9")
     before, said = table(app, "Lengths"), paragraph(app)
     turn(app, "optarget", "99")
-    finished(app)
+    finished(app, is_working)
     assert table(app, "Lengths").equals(before)
     assert paragraph(app) != said
     assert paragraph(app).startswith("Target: 99% of requests have a TTFT")
@@ -133,7 +126,7 @@ def test_the_operating_point_changes_the_margins_and_not_the_cap() -> None:
     app = open_operate(preset="memory-pressure", rate="2")
     before, title = captions(app), app.title[0].value
     turn(app, "at", "saturated")
-    finished(app)
+    finished(app, is_working)
     seats = [line for line in captions(app).splitlines() if line.startswith("**max_num_seqs")]
     assert seats != [line for line in before.splitlines() if line.startswith("**max_num_seqs")]
     assert app.title[0].value == title
@@ -147,7 +140,7 @@ def test_types_are_parted_where_there_are_some(page: AppTest) -> None:
     assert pools["Replicas"].tolist()[0] == sum(pools["Replicas"].tolist()[1:]) == 4
     title = app.title[0].value
     app.select_slider(key="oppools").set_value("8").run()
-    finished(app)
+    finished(app, is_working)
     assert table(app, "Pool")["Replicas"].tolist()[0] == 8
     assert table(app, "Pool")["CV"].tolist() == pools["CV"].tolist()  # lengths do not depend on how many serve them
     assert app.title[0].value == title

@@ -1,6 +1,5 @@
 """Predictor as a script: what a knob must change and what it must leave alone; bad input."""
 
-import time
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ from sim.studies.predictor.error_map import TWICE
 from sim.studies.predictor.uses import Use, own_error, run, with_error
 from sim.studies.saturated import saturated
 from sim.view.theme import short_number
+from tests.page_script import finished, open_page, turn
 from tests.test_page_length_tail import charts
-from tests.test_pages import open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "n": "300", "at": "saturated"}
 
@@ -19,18 +18,12 @@ TIGHT = {"preset": "memory-pressure", "n": "300", "at": "saturated"}
 def open_predictor(**query: str) -> AppTest:
     app = open_page(**query).switch_page("predictor.py").run()
     assert not app.exception
-    return finished(app)
+    return finished(app, is_working)
 
 
-def finished(app: AppTest) -> AppTest:
-    """The page once all its runs are there: nothing is left to stop."""
-    deadline = time.monotonic() + 120
-    while any(button.label == "Stop" for button in app.button):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-        app.run()
-    assert not app.exception
-    return app
+def is_working(app: AppTest) -> bool:
+    """Whether something is left to stop."""
+    return bool(any(button.label == "Stop" for button in app.button))
 
 
 def table(app: AppTest, first: str) -> Any:
@@ -81,7 +74,7 @@ def test_another_objective_moves_the_verdict_and_not_the_published_predictors() 
     app = open_predictor(**TIGHT)
     before, title = table(app, "Published predictor"), app.title[0].value
     turn(app, "objective", "preemptions")
-    finished(app)
+    finished(app, is_working)
     assert "preemptions are" in app.title[0].value
     assert app.title[0].value != title
     assert table(app, "Published predictor").equals(before)
@@ -91,7 +84,7 @@ def test_more_memory_moves_the_verdict_and_leaves_taus() -> None:
     app = open_predictor(**TIGHT)
     taus, title = list(table(app, "Published predictor")["tau, here"]), app.title[0].value
     turn(app, "mem", "0.95")
-    finished(app)
+    finished(app, is_working)
     assert app.title[0].value != title
     assert list(table(app, "Published predictor")["tau, here"]) == taus
 

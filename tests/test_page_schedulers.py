@@ -1,13 +1,11 @@
 """Schedulers as a script: what a control must change and what it must leave alone."""
 
-import time
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from sim import preset, simulate, with_values
 from sim.studies.compare import compared
-from tests.test_pages import open_page, turn
+from tests.page_script import finished, open_page, turn
 
 N = "400"
 
@@ -15,17 +13,12 @@ N = "400"
 def open_schedulers(**query: str) -> AppTest:
     app = open_page(n=N, **query)
     app.switch_page("schedulers.py").run()
-    return finished(app)
+    return finished(app, is_working)
 
 
-def finished(app: AppTest) -> AppTest:
-    deadline = time.monotonic() + 240
-    while app.get("progress"):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
-    return app
+def is_working(app: AppTest) -> bool:
+    """Whether something is being run."""
+    return bool(app.get("progress"))
 
 
 def rows(app: AppTest) -> dict[str, dict[str, float]]:
@@ -61,7 +54,7 @@ def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) 
     app, column = open_schedulers(seqs="4"), "TTFT p99 (s)"
     before = rows(app)
     turn(app, "cmplimits", "true")
-    after = rows(finished(app))
+    after = rows(finished(app, is_working))
     assert after["vLLM V1"][column] == before["vLLM V1"][column]
     assert after["Sarathi-Serve"][column] > before["Sarathi-Serve"][column]
 

@@ -14,7 +14,7 @@ from sim.view import trust_figures
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
 from sim.view.trust import comparisons, left_out, made_by, table, trust_verdict
-from tests.test_pages import open_page
+from tests.page_script import open_page
 
 BANDS = {  # a deployment, and the band that every number on it must carry
     "±10 %": {},

@@ -15,7 +15,7 @@ from sim.view.server_now import beside
 from sim.view.your_data import described, scrape_lengths, trace_lengths, with_lengths
 from sim.workload import read_trace
 from tests.cost.points import RICH, measured
-from tests.test_pages import open_page, turn
+from tests.page_script import open_page, turn
 
 DATA = Path(__file__).parent / "data"
 ROWS = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{0.3 * i},{200 + i},{20 + 7 * i}\n" for i in range(120))

@@ -29,8 +29,9 @@ def rows_of(job: Job[Key, Row | Compared | None], names: tuple[str, ...]) -> dic
 
 
 def points_of(job: Job[Key, Row | Compared | None]) -> list[Compared]:
-    """Runs against load that are there."""
-    return [each for each in list(job.found.values()) if isinstance(each, Compared)]
+    """Runs against load that are there, in the same order whichever came first."""
+    found = [each for each in list(job.found.values()) if isinstance(each, Compared)]
+    return sorted(found, key=lambda each: (each.load, each.system))
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)

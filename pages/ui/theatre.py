@@ -44,7 +44,8 @@ _CSS = """
   display: inline-block; width: .95rem; height: .7rem; border: 1px solid; margin-right: .3rem; vertical-align: -1px;
 }
 .theatre .queue {
-  display: flex; flex-wrap: wrap; gap: .2rem; margin: 0; padding: 0; list-style: none; height: 3.3rem; overflow: hidden;
+  display: flex; flex-wrap: wrap; gap: .2rem; margin: 0; padding: 0; list-style: none;
+  height: 2.95rem; overflow: hidden;
 }
 .theatre .queue li {
   border: 1px solid var(--st-border-color); border-radius: .3rem; padding: 0 .35rem; margin: 0; height: 1.35rem;

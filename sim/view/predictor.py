@@ -289,7 +289,7 @@ def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
 
 def capacity_note(ratios: Mapping[Use, float]) -> str:
     """How much more one replica sustains, by use."""
-    texts = [f"{use.value} {100 * ratio:+.1f} %" for use, ratio in ratios.items() if not math.isnan(ratio)]
+    texts = [f"{use.value} {100 * ratio:+z.1f} %" for use, ratio in ratios.items() if not math.isnan(ratio)]
     return f"One replica sustains, against no predictor: {', '.join(texts)}." if texts else ""
 
 
