@@ -5,6 +5,7 @@ ask for besides themselves: plotly.js, the scripts of pages/js and the feeds of 
 """
 
 import gc
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ PAGES = Path(__file__).parent / "pages"
 SCRIPTS = {path.name: path for path in (PAGES / "js").glob("*.js")}
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 A_DAY = {"Cache-Control": "public, max-age=86400"}
+SWITCH_S = 0.0005  # a page gives the interpreter away with each of its 200 messages, and waits to get it back
 ASK_AGAIN = {"Cache-Control": "no-cache"}  # the scripts fit the pages of the same version only
 
 
@@ -58,8 +60,7 @@ def warm_up() -> None:
 def set_apart() -> None:
     """Exempt what has been loaded from garbage collection.
 
-    Streamlit collects all garbage after each run of a page. Looking through what Numba, Plotly and pandas have loaded
-    takes 0.2 s, in which no thread of any session runs.
+    Looking through what Numba, Plotly and pandas have loaded takes 0.2 s, in which no thread of any session runs.
     """
     gc.collect()
     gc.freeze()
@@ -68,6 +69,7 @@ def set_apart() -> None:
 @asynccontextmanager
 async def warm(app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Compile the kernels, or read them from the cache, while the server starts."""
+    sys.setswitchinterval(SWITCH_S)
     threading.Thread(target=warm_up, name="kernel-warm-up", daemon=True).start()
     yield {}
 

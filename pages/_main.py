@@ -4,6 +4,7 @@ import time
 
 import streamlit as st
 from ui.frame import foreseen, frame
+from ui.pool import page_first
 from ui.style import style
 
 HEAD_START_S = 0.12  # of the curves over the sidebar, which costs the browser as much to draw
@@ -27,14 +28,15 @@ page = st.navigation(
     position="top",
 )
 style()
-ahead = foreseen() if page == explore else None
-if ahead is not None:  # curves first: what stands in the sidebar is known and can wait
-    st.session_state.asked = ahead
-    page.run()
-    time.sleep(HEAD_START_S)
-with st.sidebar:
-    st.session_state.asked = frame()  # every scenario widget lives here, on every page
-if ahead is None:
-    page.run()
-elif st.session_state.asked != ahead:
-    st.rerun()
+with page_first():
+    ahead = foreseen() if page == explore else None
+    if ahead is not None:  # curves first: what stands in the sidebar is known and can wait
+        st.session_state.asked = ahead
+        page.run()
+        time.sleep(HEAD_START_S)
+    with st.sidebar:
+        st.session_state.asked = frame()  # every scenario widget lives here, on every page
+    if ahead is None:
+        page.run()
+    elif st.session_state.asked != ahead:
+        st.rerun()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 import streamlit as st
-from ui.pool import shared_pool
+from ui.pool import give_way, shared_pool
 
 from sim.errors import ScenarioError
 
@@ -67,6 +67,7 @@ class Job(Generic[K, V]):
 
     def _do(self, work: Callable[[], None]) -> None:
         self.stop.wait(max(self._begin_s - time.monotonic(), 0.0))
+        give_way()
         try:
             if not self.stop.is_set():
                 work()
