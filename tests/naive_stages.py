@@ -37,9 +37,10 @@ def piped(family: type[Scheduler], *, is_by_arrival: bool) -> type[Scheduler]:
 
         def schedule(self) -> None:
             everybody = list(self.waiting)
-            first = min(everybody, key=lambda member: (member.arrival, member.id), default=None)
-            is_shut = is_by_arrival and first is not None and first.flying > 0
-            self.waiting = [] if is_shut else [member for member in everybody if not member.flying]
+            shut = min(((each.arrival, each.id) for each in everybody if each.flying), default=(math.inf, 0))
+            self.waiting = [
+                each for each in everybody if not each.flying and not (is_by_arrival and (each.arrival, each.id) > shut)
+            ]
             hidden = [member for member in everybody if member not in self.waiting]
             super().schedule()
             newly = [member for member in self.waiting if member not in everybody]
