@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 from sim import Result, Scenario, preset, preset_names, simulate, with_values
 from sim.bench_floors import WAITING, floor_of, is_re_ranked, why_below
 from sim.cost import step_time
-from sim.engine import warm_up
 from sim.systems import SYSTEMS, system_names
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
+from sim.systems.warm_up import load, loop_of
 
 Value = TypeVar("Value")
 
@@ -109,7 +109,7 @@ def measure_start() -> tuple[float, float]:
 def measure_here(case: Case) -> Figures:
     """Measure one case in this process."""
     scenario = case.scenario()
-    warm_up()
+    load(loop_of(scenario))
     simulate_s, result = timed(lambda: simulate(scenario))
     summary_s, summary = timed(result.summary)
     peak_memory_mb = peak_memory_bytes() / 1e6

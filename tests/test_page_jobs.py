@@ -1,5 +1,7 @@
 """Jobs beside the pages: what they find, how they stop, and when a page runs once more."""
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ import pytest
 from ui.asked import Asked
 from ui.job import Job
 from ui.load_job import LoadJob
+from ui.pool import page_first, shared_pool
 from ui.watch import APART_S, Watched
 
 from sim.errors import ScenarioError
@@ -91,3 +94,31 @@ def test_a_page_runs_again_when_all_is_done_and_else_not_too_soon(pool: ThreadPo
     assert page_run(now_s - APART_S, done, going).is_run_due()
     may_end.set()
     assert page_run(now_s + 1000, done, waited(going)).is_run_due()
+
+
+def test_a_job_begins_nothing_while_a_page_is_being_made(pool: ThreadPoolExecutor) -> None:
+    with page_first():
+        held = Job({1: lambda: 1}, pool, head_start_s=0)
+        time.sleep(0.1)
+        assert held.found == {}
+    assert waited(held).found == {1: 1}
+
+
+def test_a_job_does_not_wait_for_pages_for_ever(pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.pool.PATIENCE_S", 0.05)
+    with page_first():
+        assert waited(Job({1: lambda: 1}, pool, head_start_s=0)).found == {1: 1}
+
+
+def test_a_page_that_breaks_off_holds_up_nobody(pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.pool.PATIENCE_S", 60.0)
+    with pytest.raises(KeyError), page_first():
+        raise KeyError
+    assert waited(Job({1: lambda: 1}, pool, head_start_s=0)).found == {1: 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
+def test_work_beside_the_pages_has_a_lower_priority_than_they() -> None:
+    with shared_pool("test", max_workers=1) as threads:
+        beside = threads.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result()
+    assert beside > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

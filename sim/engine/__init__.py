@@ -4,7 +4,7 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime
 from sim.engine.jit import is_compiled
 from sim.engine.loop import Stop
-from sim.engine.run import AsyncColumns, Outcome, Run, StepTable, run, warm_up
+from sim.engine.run import AsyncColumns, Outcome, Run, StepTable, run
 
 __all__ = [
     "MEMORY_ROWS",
@@ -25,5 +25,4 @@ __all__ = [
     "Stop",
     "is_compiled",
     "run",
-    "warm_up",
 ]

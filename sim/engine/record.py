@@ -74,6 +74,21 @@ def has_room(tape, slots, count):
 @njit(**JIT)
 def record_call(end_s, block_size, tape, live, slots, count, real):
     """The call as it stands right after scheduling; its row."""
+    row = begin_row(end_s, tape, slots, count, real)
+    s = count[RUN_HEAD]
+    while s >= 0:
+        tape.numbers[row, T_AHEAD] += tokens_ahead(s, live, count)
+        tokens = 1 if live[s, DECODING] else live[s, CHUNK]
+        if tokens > 0 and not live[s, HELD_DONE] and not live[s, ENDING]:
+            before = live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]
+            record_chunk(live[s, REQUEST], tokens, before, block_size, tape, count)
+        s = live[s, RUN_NEXT]
+    return row
+
+
+@njit(**JIT)
+def begin_row(end_s, tape, slots, count, real):
+    """A new row: times, sizes, where its lists begin, and who gave way."""
     row = count[STEPS_RECORDED]
     count[STEPS_RECORDED] += 1
     tape.times_s[row, 0] = real[START_S]
@@ -83,29 +98,35 @@ def record_call(end_s, block_size, tape, live, slots, count, real):
     tape.numbers[row, T_WAITING] = count[NUM_WAITING]
     tape.numbers[row, T_FREE] = count[FREE]
     tape.numbers[row, T_AHEAD] = 0
+    tape.numbers[row, T_FREE_END] = -1  # until the outputs are applied; in a run that is cut, for ever
+    tape.numbers[row, T_APPLIED_AFTER] = -1
     tape.numbers[row, T_SCHEDULED] = count[SCHEDULED_RECORDED]
     tape.numbers[row, T_PREEMPTED] = count[PREEMPTED_RECORDED]
-    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
-    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
-    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
+    begin_outputs(row, tape, count)
     for k in range(count[NUM_PREEMPTED]):
         tape.preempted[count[PREEMPTED_RECORDED], 0] = slots[k, VICTIM]
         tape.preempted[count[PREEMPTED_RECORDED], 1] = slots[k, LOST]
         count[PREEMPTED_RECORDED] += 1
-    s = count[RUN_HEAD]
-    while s >= 0:
-        tape.numbers[row, T_AHEAD] += tokens_ahead(s, live, count)
-        tokens = 1 if live[s, DECODING] else live[s, CHUNK]
-        if tokens > 0 and not live[s, HELD_DONE] and not live[s, ENDING]:
-            before = live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]
-            entry = count[SCHEDULED_RECORDED]
-            tape.scheduled[entry, 0] = live[s, REQUEST]
-            tape.scheduled[entry, 1] = tokens
-            tape.scheduled[entry, 2] = before
-            tape.scheduled[entry, 3] = blocks_for(before + tokens, block_size)
-            count[SCHEDULED_RECORDED] += 1
-        s = live[s, RUN_NEXT]
     return row
+
+
+@njit(**JIT)
+def begin_outputs(row, tape, count):
+    """Where the lists of a row's outputs begin: outputs come in the order of the rows."""
+    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
+    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
+    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
+
+
+@njit(**JIT)
+def record_chunk(i, tokens, before, block_size, tape, count):
+    """The request computes so many tokens after those before."""
+    entry = count[SCHEDULED_RECORDED]
+    tape.scheduled[entry, 0] = i
+    tape.scheduled[entry, 1] = tokens
+    tape.scheduled[entry, 2] = before
+    tape.scheduled[entry, 3] = blocks_for(before + tokens, block_size)
+    count[SCHEDULED_RECORDED] += 1
 
 
 @njit(**JIT)
@@ -123,9 +144,7 @@ def tokens_ahead(s, live, count):
 @njit(**JIT)
 def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
     """What the step's outputs bring, each list in running order, before anybody leaves."""
-    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
-    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
-    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
+    begin_outputs(row, tape, count)
     due = 0
     for k in range(count[NUM_LATE]):
         if slots[k, LATE_SEQ] < 0:  # was passed over, not preempted

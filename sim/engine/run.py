@@ -1,6 +1,5 @@
 """From Python into the kernels and back: one run of one engine."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +9,7 @@ import numpy as np
 from sim.engine import state as st
 from sim.engine.accounts import Status
 from sim.engine.general.choices import GeneralRules
-from sim.engine.inputs import Batching, Floats, Ints, Order, Requests, Reserve, Rules, StepTime
+from sim.engine.inputs import Floats, Ints, Requests, Rules, StepTime
 from sim.engine.loop import Stop, advance, settle
 from sim.engine.retries import order_of, pool_of
 from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
@@ -281,14 +280,3 @@ def recorded_list(name: str, start_column: int, total: int, state: State, tape: 
     """One list of the tape and where each call's part of it starts."""
     steps, size = int(state.counts[st.STEPS_RECORDED]), int(state.counts[total])
     return {f"{name}_start": np.append(tape.numbers[:steps, start_column], size), name: getattr(tape, name)[:size]}
-
-
-def warm_up() -> float:
-    """Compile the kernels or load them from the cache; seconds it took."""
-    started = time.perf_counter()
-    ones = np.ones(1, np.int64)
-    none = np.zeros(0, np.int64)
-    requests = Requests(np.zeros(1), ones, ones, ones, ones, ones, np.zeros(2, np.int64), none, none, 0)
-    rules = Rules(Batching.ITERATION, Order.FCFS, Reserve.CHUNK, 0, 0, 0.0, 16, 8, 8, 8, 8, 1, 0, 0, 0, 1)
-    run(rules, requests, StepTime(np.ones(9), 0.0, 0.0, 0.0))
-    return time.perf_counter() - started

@@ -22,10 +22,10 @@ from sim.engine.loop import Stop
 from sim.engine.pipeline.land import land
 from sim.engine.pipeline.launch import launch, next_start_s
 from sim.engine.pipeline.passing import pass_until
-from sim.engine.pipeline.record import record_call, record_starts
+from sim.engine.pipeline.record import record_call
 from sim.engine.pipeline.serve import look_at_next, schedule
 from sim.engine.pipeline.state import B_CHUNK_TOKENS, B_ROW, B_TOKENS, LEAVES_S, Engine
-from sim.engine.record import has_room, record_end
+from sim.engine.record import begin_outputs, has_room, record_end
 from sim.engine.segments import settle_held
 from sim.engine.state import (
     CLOCK,
@@ -122,12 +122,12 @@ def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape,
             count[IN_FLIGHT] -= 1
             row = flight.batches[at, B_ROW]
             if row >= 0:
-                record_starts(row, tape, count)
+                begin_outputs(row, tape, count)
             land(at, rules, times, tape, engine)
             if row >= 0:
                 record_end(tape, row, count)
                 for later in range(row + 1, count[STEPS_RECORDED]):
-                    record_starts(later, tape, count)
+                    begin_outputs(later, tape, count)
         is_waiting = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if tokens == 0 and rules.pause_s > 0.0 and is_waiting and count[NUM_DONE] < count[EXPECTED]:
             free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND

@@ -3,7 +3,6 @@
 from numba import njit
 
 from sim.engine.jit import JIT
-from sim.engine.kv_memory import blocks_for
 from sim.engine.pipeline.state import (
     AHEAD,
     B_ROW,
@@ -13,65 +12,29 @@ from sim.engine.pipeline.state import (
     E_TOKENS,
     LEAVES_S,
 )
+from sim.engine.record import begin_row, record_chunk
 from sim.engine.state import (
-    CLOCK,
     DROPPED_RECORDED,
     FINISHED_RECORDED,
-    FREE,
     LATE_RECORDED,
-    LOST,
-    NUM_PREEMPTED,
-    NUM_RUNNING,
-    NUM_WAITING,
-    PREEMPTED_RECORDED,
     REQUEST,
     RUN_HEAD,
     RUN_NEXT,
-    SCHEDULED_RECORDED,
-    START_S,
-    STEPS_RECORDED,
     T_AHEAD,
-    T_DROPPED,
-    T_FINISHED,
-    T_FREE,
-    T_LATE,
-    T_PREEMPTED,
-    T_RUNNING,
-    T_SCHEDULED,
-    T_WAITING,
-    VICTIM,
 )
 
 
 @njit(**JIT)
 def record_call(at, stages, block_size, tape, live, slots, flight, count, real):
     """The call as it stands right after scheduling; the batch knows its row."""
-    row = count[STEPS_RECORDED]
-    count[STEPS_RECORDED] += 1
+    row = begin_row(flight.spans[at, stages - 1, LEAVES_S], tape, slots, count, real)
     flight.batches[at, B_ROW] = row
-    tape.times_s[row, 0] = real[START_S]
-    tape.times_s[row, 1] = flight.spans[at, stages - 1, LEAVES_S]
-    tape.times_s[row, 2] = real[CLOCK]
-    tape.numbers[row, T_RUNNING] = count[NUM_RUNNING]
-    tape.numbers[row, T_WAITING] = count[NUM_WAITING]
-    tape.numbers[row, T_FREE] = count[FREE]
     tape.numbers[row, T_AHEAD] = tokens_ahead(live, flight, count)
-    tape.numbers[row, T_SCHEDULED] = count[SCHEDULED_RECORDED]
-    tape.numbers[row, T_PREEMPTED] = count[PREEMPTED_RECORDED]
-    record_starts(row, tape, count)
-    for k in range(count[NUM_PREEMPTED]):
-        tape.preempted[count[PREEMPTED_RECORDED], 0] = slots[k, VICTIM]
-        tape.preempted[count[PREEMPTED_RECORDED], 1] = slots[k, LOST]
-        count[PREEMPTED_RECORDED] += 1
     for k in range(flight.batches[at, B_SIZE]):
-        before = flight.entries[at, k, E_BEFORE]
+        i = flight.entries[at, k, E_REQUEST]
         tokens = flight.entries[at, k, E_TOKENS]
-        entry = count[SCHEDULED_RECORDED]
-        tape.scheduled[entry, 0] = flight.entries[at, k, E_REQUEST]
-        tape.scheduled[entry, 1] = tokens
-        tape.scheduled[entry, 2] = before
-        tape.scheduled[entry, 3] = blocks_for(before + tokens, block_size)
-        count[SCHEDULED_RECORDED] += 1
+        before = flight.entries[at, k, E_BEFORE]
+        record_chunk(i, tokens, before, block_size, tape, count)
 
 
 @njit(**JIT)
@@ -83,14 +46,6 @@ def tokens_ahead(live, flight, count):
         ahead += flight.on_way[live[s, REQUEST], AHEAD]
         s = live[s, RUN_NEXT]
     return ahead
-
-
-@njit(**JIT)
-def record_starts(row, tape, count):
-    """Where the lists of a batch's outputs begin: outputs come in the order of the calls."""
-    tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
-    tape.numbers[row, T_LATE] = count[LATE_RECORDED]
-    tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
 
 
 @njit(**JIT)
