@@ -86,7 +86,7 @@ def finishes(result: "Result") -> np.ndarray:
 
 
 def steps(table: StepTable) -> "pd.DataFrame":
-    """One row a call of the scheduler."""
+    """One row a call of the scheduler; `free_blocks_end` is -1 where the run was cut before its outputs came."""
     import pandas as pd
 
     tokens_before = np.concatenate(([0], np.cumsum(table.scheduled[:, 1])))

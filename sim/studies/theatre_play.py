@@ -6,12 +6,15 @@ import numpy as np
 
 from sim.engine import AsyncColumns, StepTable
 from sim.engine.accounts import Status
+from sim.engine.inputs import Order
+from sim.engine.rules import rules_of
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import replayed, saturated
 from sim.studies.theatre import Life, Requests, Stall, lanes, lives, queues, worst_stall
 from sim.systems import SYSTEMS
+from sim.systems.warm_up import FIRST, loop_of
 from sim.workload import Trace
 
 MAX_REQUESTS = 300
@@ -74,9 +77,22 @@ def play_of(result: Result) -> Play:
         is_overlapped=SYSTEMS[knobs.system].engine == "sglang" and not knobs.sglang.disable_overlap_schedule,
     )
     stall = None if result.is_batch_delivery else worst_stall(found, table.end_s)
-    is_known = SYSTEMS[knobs.system].engine == "calendar" and not knobs.is_recombined
+    is_known = is_order_told(result)
     waiting = queues(found, requests, table, by_arrival=not is_known)
     return Play(result, table, num_steps, found, lanes(found), waiting, is_known, stall)
+
+
+def is_order_told(result: Result) -> bool:
+    """Whether the step table says in which order the waiting are served.
+
+    Releases of vLLM that pass over a prompt too long for what is left of the budget put those passed over back in
+    reversed order, and the table does not name them.
+    """
+    if loop_of(result.scenario) != FIRST:
+        return False
+    rules = rules_of(result.scenario, result.resolved)
+    passes_over = rules.skip_oversized and not rules.chunked_prefill and rules.order == Order.FCFS
+    return not passes_over
 
 
 def requests_of(result: Result) -> Requests:

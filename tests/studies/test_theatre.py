@@ -137,13 +137,32 @@ def test_queue_and_tokens_are_those_of_the_naive_simulator(scenario: Scenario) -
             waiting.append([member.id for member in moment.scheduler.waiting])
 
     expected = naive.simulate(*scenario, max_calls=MAX_CALLS, observe=look)
-    changes = dict(queues(found, requests, run.steps))
+    rules = scenario.rules
+    is_reversed = rules.skip_oversized and not rules.chunked_prefill and rules.order == Order.FCFS  # who is passed over
+    changes = dict(queues(found, requests, run.steps, by_arrival=bool(is_reversed)))
     now: list[int] = []
     for step, ids in enumerate(waiting):
         now = changes.get(step, now)
-        assert now == ids
+        assert now == (sorted(ids) if is_reversed else ids)
     for life, times in zip(found, expected.token_times, strict=True):
         assert run.steps.end_s[life.token_steps].tolist() == times
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({}, True),
+        ({"scheduler.vllm_release": "0.11.0"}, True),
+        ({"scheduler.vllm_release": "0.11.0", "scheduler.enable_chunked_prefill": False}, False),
+        ({"scheduler.enable_chunked_prefill": False}, True),
+        ({"deployment.pipeline_parallel_size": 2}, False),
+        ({"workload.client_timeout_s": 5.0}, False),
+        ({"scheduler.system": "orca"}, False),
+        ({"scheduler.system": "sglang"}, False),
+    ],
+)
+def test_queue_is_called_in_service_order_only_where_the_table_tells_it(changes, is_told):
+    assert play(with_values(preset("chat"), changes), num_requests=20).is_in_service_order == is_told
 
 
 def table(*calls, running=0, waiting=0):
