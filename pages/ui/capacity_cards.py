@@ -141,10 +141,7 @@ def deployment_table(options: Sequence[Option]) -> None:
             row_height=ROW_PX,
             height=TABLE_PX,
             key="table_deployments",
-            column_config={
-                "Replica": st.column_config.TextColumn(width=REPLICA_PX),
-                "Step times": st.column_config.TextColumn(width="medium"),
-            },
+            column_config={"Replica": st.column_config.TextColumn(width=REPLICA_PX)},
         )
         if refused := words.refusals(options):
             with st.expander(f"{len(refused)} cannot serve it"):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sim.cost import band
+from sim.cost import Band, band
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, beside
 from sim.studies.bill import Bill, bill
@@ -157,8 +157,13 @@ def table(options: Sequence[Option]) -> dict[str, list[Any]]:
         "GPUs": [cost.gpus for _, _, cost in there],
         "$/h": [cost.usd_per_hour and round(cost.usd_per_hour, 2) for _, _, cost in there],
         "$/M tokens": [cost.usd_per_million_tokens and round(cost.usd_per_million_tokens, 3) for _, _, cost in there],
-        "Step times": [band(found.scenario).text for _, found, _ in there],
+        "Step times": [_error(band(found.scenario)) for _, found, _ in there],
     }
+
+
+def _error(of: Band) -> str:
+    """How far off a deployment's times may be, as short as a cell; Trust says why."""
+    return of.text if of.percent is None else f"±{of.percent:g} %"
 
 
 def refusals(options: Sequence[Option]) -> list[str]:
