@@ -55,6 +55,6 @@ with right:
 predictor_cards.uses(trials, own[1])
 left, right = st.columns([0.8, 1.2], gap="small")
 with left:
-    predictor_cards.money(capacities)
+    predictor_cards.money(capacities, asked.scenario)
 with right:
     predictor_cards.published_tables(published, trials, errors, name, own[1])

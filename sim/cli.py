@@ -195,6 +195,13 @@ def add_capacity(commands: Any) -> None:
     capacity.add_argument("--cap", type=positive, default=512, metavar="N", help="what if answers end here; 512 tokens")
     capacity.add_argument("--tail", type=amount, default=2.0, metavar="F", help="what if the tail is F x longer; 2")
     capacity.add_argument("--gpus", nargs="+", metavar="GPU", help="GPUs to compare with; all with a price if left out")
+    capacity.add_argument(
+        "--retraining",
+        type=cost,
+        default=0.0,
+        metavar="USD",
+        help="what it costs a month to keep a predictor up to date, where one is used; 0 if left out",
+    )
     add_values(capacity, "change one field, such as slo.ttft_ms=500")
     capacity.add_argument("--json", metavar="OUT", help="write everything as JSON; - prints it instead of the tables")
 
@@ -232,6 +239,14 @@ def amount(text: str) -> float:
     value = number(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"the amount is {text}; more than 0 is needed")
+    return value
+
+
+def cost(text: str) -> float:
+    """An amount of money, or none."""
+    value = number(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"the cost is {text}; at least 0 is needed")
     return value
 
 

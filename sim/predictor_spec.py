@@ -109,7 +109,12 @@ class Predictor(Part):
     cost_ms: Number = Field(
         default=0.0, ge=0, le=3_600_000, description="Time of the serving GPU that one prediction takes."
     )
-    own_gpus: Number = Field(default=0.0, ge=0, le=10_000, description="GPUs kept for the predictor alone.")
+    own_gpus: Number = Field(
+        default=0.0,
+        ge=0,
+        le=10_000,
+        description="GPUs of the whole service, of the replicas' kind, kept for the predictor alone: they are billed.",
+    )
 
     @model_validator(mode="after")
     def _in_catalogue(self) -> Self:

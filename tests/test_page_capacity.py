@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim.presets import preset
 from sim.scenario import Scenario, with_values
-from sim.studies.bill import bill
+from sim.studies.bill import HOURS_PER_MONTH, bill, price_of
 from sim.studies.capacity import capacity, search
 from sim.studies.load_curve import without_load
 from sim.view.theme import short_number
@@ -127,6 +127,41 @@ def test_a_cap_and_a_longer_tail_change_their_own_line_and_not_the_verdict() -> 
     finished(app, is_working)
     assert line("Tail 5 x") != tail
     assert app.title[0].value == title
+
+
+def test_a_predictors_own_gpus_and_retraining_are_billed_where_its_predictions_are_read() -> None:
+    app = open_capacity(preset="long-prompts", vs="H100-SXM")
+
+    def bills() -> tuple[dict[str, str], dict[str, str]]:
+        lines = [caption.value.split("**: ") for caption in app.caption if "**: " in caption.value]
+        return shown(app), {name: rest.split(", ", 1)[1] for name, rest in lines}
+
+    assert app.number_input(key="predgpus").value == 0
+    tiles, before = bills()
+    app.number_input(key="predgpus").set_value(0.5).run()
+    app.number_input(key="retraining").set_value(730.0).run()
+    same_tiles, after = bills()
+    assert not app.exception
+    assert same_tiles == tiles  # the chosen scheduler reads no prediction
+    told = {name for name in before if "redictor" in name}
+    assert len(told) == 2
+    assert {name for name in before if after[name] != before[name]} == told
+    assert all(".5 GPUs" in after[name] for name in told)
+
+
+def test_a_scheduler_that_reads_predictions_pays_for_them_in_the_verdict() -> None:
+    app = open_capacity(preset="long-prompts", vs="H100-SXM", sched="ssjf", need="200")
+    before = shown(app)
+    app.number_input(key="predgpus").set_value(0.5).run()
+    app.number_input(key="retraining").set_value(730.0).run()
+    after = shown(app)
+    usd = float(after["Price an hour"][1:]) - float(before["Price an hour"][1:])
+    price = price_of(app.session_state.asked.scenario)
+    assert usd == pytest.approx(0.5 * price + 730.0 / HOURS_PER_MONTH, abs=0.011)  # of two rounded amounts
+    assert float(after["GPUs"]) == float(before["GPUs"]) + 0.5
+    assert after["Replicas"] == before["Replicas"]
+    assert "$1.00 for retraining" in [metric.delta for metric in app.metric]
+    assert f"{before['GPUs']} H100-SXM and 0.5 for the predictor, " in app.title[0].value
 
 
 def test_the_gpus_to_compare_are_a_choice_and_the_chosen_one_stays() -> None:

@@ -101,6 +101,10 @@ def test_gpus_saved_follow_the_load() -> None:
     after = [each.value for each in app.markdown if "GPUs instead of" in each.value]
     assert len(before) == len(after) == 2
     assert all(old != new and "500 requests/s" in new for old, new in zip(before, after, strict=True))
+    app.number_input(key="predgpus").set_value(2.0).run()
+    charged = [each.value for each in app.markdown if "GPUs instead of" in each.value]
+    assert all("and 2 for the predictor" in each for each in charged)
+    assert not any("and 2 for the predictor" in each for each in after)
 
 
 def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:

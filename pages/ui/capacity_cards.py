@@ -8,6 +8,7 @@ import streamlit as st
 from ui.card import card
 from ui.job import Job
 from ui.live_plot import live_plot
+from ui.predictor_price import predictor_price
 from ui.watch import JobFeed, watch
 
 from sim.catalog import gpu, gpu_names
@@ -28,9 +29,9 @@ FACTORS = ("1.5", "2", "3", "5")
 
 
 def controls(scenario: Scenario) -> Terms:
-    """Load, headroom, share within the limits, and price."""
+    """Load, headroom, share within the limits, and prices."""
     with st.container(key="controls"):
-        need, room, share, price = st.columns([1, 1.25, 0.9, 1], gap="medium")
+        need, room, share, price, own_gpus, retraining = st.columns([1.05, 0.85, 0.95, 1.2, 0.95, 0.95], gap="small")
     needed_rps = need.number_input(
         "Rate to serve (requests/s)",
         min_value=0.01,
@@ -42,15 +43,15 @@ def controls(scenario: Scenario) -> Terms:
         help="Of the whole service. More of it needs more replicas; what one of them sustains does not change.",
     )
     headroom = room.select_slider(
-        "Headroom (% of each replica)",
+        "Headroom (%)",
         HEADROOMS,
         "20",
         key="room",
         bind="query-params",
-        help="Kept free for failures and for traffic above the mean. More of it needs more replicas.",
+        help="Of each replica, kept free for failures and for traffic above the mean. More of it: more replicas.",
     )
     within = share.segmented_control(
-        "Within the limits (% of requests)",
+        "Within limits (%)",
         SHARES,
         default="90",
         required=True,
@@ -71,7 +72,8 @@ def controls(scenario: Scenario) -> Terms:
         help="What you pay. Empty: the catalogue's indicative price"
         + ("." if listed is None else f" ({gpu(scenario.deployment.gpu).price_source})."),
     )
-    return Terms(float(needed_rps), int(headroom) / 100, int(within) / 100, own)
+    prices = predictor_price(scenario, own_gpus, retraining)._replace(per_gpu_hour=own)
+    return Terms(float(needed_rps), int(headroom) / 100, int(within) / 100, prices)
 
 
 def what_if_controls() -> tuple[int, float]:
@@ -166,5 +168,5 @@ def growth(options: Sequence[Option], own: Option, terms: Terms) -> None:
     with card("growth", "The bill as the load grows"):
         best = words.cheapest([each for each in options if each.name != own.name])
         drawn = [own, best] if best else [own]
-        figure = figures.growth(drawn, own.name, terms)
+        figure = figures.growth(drawn, own, terms)
         live_plot(figure, "plot_growth", f"Price an hour against requests/s for {' and '.join(o.name for o in drawn)}.")

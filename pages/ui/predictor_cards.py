@@ -5,8 +5,10 @@ import streamlit as st
 from ui.card import card
 from ui.job import Job
 from ui.live_plot import live_plot
+from ui.predictor_price import predictor_price
 from ui.watch import watch
 
+from sim.scenario import Scenario
 from sim.studies.capacity import Capacity
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, gains_by_delay, gains_by_spread
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
@@ -82,20 +84,16 @@ def uses(trials: Job[Trial, Measured], spread: float) -> None:
         _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses", 110)
 
 
-def money(capacities: Job[Use, Capacity]) -> None:
+def money(capacities: Job[Use, Capacity], scenario: Scenario) -> None:
     """GPUs and money saved at equal limits."""
     with card("money", "In money, at the same limits"):
-        with st.container(horizontal=True, key="money_inputs"):
-            needed_rps = st.number_input(
-                "Load of the whole service (requests/s)",
-                0.1, 1e6, 50.0, key="needed_rps", persist_state="session",
-                help="More load: more replicas, and more of them saved by the same gain.",
-            )  # fmt: skip
-            retraining = st.number_input(
-                "Retraining (USD a month)",
-                0.0, 1e7, 0.0, key="retraining", persist_state="session",
-                help="What keeping the predictor up to date costs; taken off what it saves.",
-            )  # fmt: skip
+        load, own_gpus, retraining = st.columns(3, gap="small", vertical_alignment="bottom")
+        needed_rps = load.number_input(
+            "Rate to serve (requests/s)",
+            0.1, 1e6, 50.0, key="needed_rps", persist_state="session",
+            help="Of the whole service. More: more replicas, and more of them saved by the same gain.",
+        )  # fmt: skip
+        prices = predictor_price(scenario, own_gpus, retraining)
         if capacities.problem:
             st.warning(capacities.problem)
         without = capacities.found.get(Use.NONE)
@@ -103,7 +101,7 @@ def money(capacities: Job[Use, Capacity]) -> None:
         if without is not None:
             for use in USES:
                 if use in using:
-                    found = worth(without, using[use], needed_rps, retraining)
+                    found = worth(without, using[use], needed_rps, prices=prices)
                     st.markdown(predictor.worth_sentence(use, found, needed_rps))
             st.caption(predictor.capacity_note({use: gpu_ratio(without, using[use]) for use in USES if use in using}))
         watch(capacities, "capacity searches", "stop_capacities")

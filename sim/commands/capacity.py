@@ -12,12 +12,12 @@ from sim.commands.summary_text import aligned
 from sim.cost import band
 from sim.progress import compile_kernels, note, progress_bar, say
 from sim.studies.alternatives import beside, light_search, tried, what_ifs
-from sim.studies.bill import Bill, bill, price_of
+from sim.studies.bill import Bill, Prices, bill, price_of
 from sim.studies.capacity import Capacity, capacity
 from sim.studies.deployments import fitting, named
 from sim.studies.load_curve import load_of
 from sim.summary import versions
-from sim.view.summary_rows import number
+from sim.view.summary_rows import count, number
 
 Row = dict[str, Any]
 
@@ -48,9 +48,10 @@ def report(
 ) -> Row:
     """Everything that was found, as JSON can hold it."""
     scenario = base.scenario
+    prices = Prices(retraining_usd_per_month=arguments.retraining)
 
     def priced(found: Capacity) -> Bill:
-        return bill(found, needed_rps, headroom=arguments.headroom)
+        return bill(found, needed_rps, headroom=arguments.headroom, prices=prices)
 
     changed = what_ifs(scenario, trace, cap=arguments.cap, factor=arguments.tail)
     others = fitting(scenario, arguments.gpus)[1:]
@@ -75,6 +76,7 @@ def report(
             "headroom": arguments.headroom,
             "attainment": arguments.attainment,
             "price_per_gpu_hour": price_of(scenario),
+            "retraining_usd_per_month": arguments.retraining,
         },
         "capacity": {
             **row_of(named(scenario), base, priced(base)),
@@ -104,8 +106,8 @@ def as_text(found: Row) -> str:
     asked, own = found["asked"], found["capacity"]
     scenario = Scenario(**found["scenario"])
     parts = [
-        f"{asked['rate_rps']:g} requests/s need {own['replicas']} replicas = {own['gpus']} "
-        f"{scenario.deployment.gpu}, {money(own['usd_per_hour'], 2)} $/h, "
+        f"{asked['rate_rps']:g} requests/s need {own['replicas']} replicas = {own['gpus']} {scenario.deployment.gpu}"
+        f"{_predictor(own['predictor_gpus'])}, {money(own['usd_per_hour'], 2)} $/h, "
         f"{money(own['usd_per_million_tokens'], 3)} $ per million output tokens",
         f"one replica ({own['name']}) sustains {own['rate_rps']:.3g} requests/s, 95 % interval "
         f"{own['low_rps']:.3g} to {own['high_rps']:.3g}, with {asked['attainment']:.0%} of requests within the limits; "
@@ -125,11 +127,16 @@ def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
                 each["name"],
                 number(each["rate_rps"], 2),
                 number(each["replicas"], 0),
-                number(each["gpus"], 0),
+                count(each["gpus"] + each["predictor_gpus"]),
                 money(each["usd_per_hour"], 2),
                 money(each["usd_per_million_tokens"], 3),
                 f"{each['truncated']:.1%}",
             ]
+
+
+def _predictor(gpus: float) -> str:
+    """GPUs of the predictor alone, where it has any."""
+    return f" and {count(gpus)} for the predictor" if gpus else ""
 
 
 def money(usd: float | None, digits: int) -> str:

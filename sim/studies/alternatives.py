@@ -13,7 +13,7 @@ from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
 from sim.studies.capacity import Capacity, Searched, TooShortError, search
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
-from sim.systems import system
+from sim.systems import reads_predictor
 from sim.workload import Trace
 
 LIGHT_REQUESTS = 4_000
@@ -63,9 +63,9 @@ def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float
 def with_predictor(scenario: Scenario) -> dict[str, Scenario]:
     """The scheduler told predicted lengths, to order by or to reserve for; only what it can be combined with.
 
-    The scenario's own predictor is asked, or else one that errs by the default spread. GPUs of its own are not billed.
+    The scenario's own predictor is asked, or else one that errs by the default spread.
     """
-    if system(scenario.scheduler.system).reads_predictor:
+    if reads_predictor(scenario.scheduler.choices):
         return {}
     predictor = {"predictor.kind": "distribution"} if scenario.predictor.in_use.kind == "none" else {}
     found = {}

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from sim.cost import Band, band
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, beside
-from sim.studies.bill import Bill, bill
+from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import Capacity, Searched, combined
 from sim.studies.deployments import named
+from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent
 from sim.view.tiles import UNDEFINED, Tile, relative_change
 
@@ -21,7 +22,7 @@ class Terms(NamedTuple):
     needed_rps: float  # requests/s of the whole
     headroom: float  # share of each replica kept free
     share: float  # of requests that must be within the limits
-    price_per_gpu_hour: float | None  # of the chosen GPU; None: the scenario's or the catalogue's
+    prices: Prices = AS_LISTED  # of the chosen GPU
 
 
 class Option(NamedTuple):
@@ -43,12 +44,11 @@ def own_option(scenario: Scenario, found: Sequence[Searched], terms: Terms) -> O
     if not found:
         return None
     capacity = combined(scenario, found)
-    cost = bill(capacity, terms.needed_rps, headroom=terms.headroom, price_per_gpu_hour=terms.price_per_gpu_hour)
-    return Option(named(scenario), capacity, cost)
+    return Option(named(scenario), capacity, cost_of(capacity, terms, scenario))
 
 
 def options(own: Option, light: Searched | None, tried: Mapping[str, Alternative], terms: Terms) -> list[Option]:
-    """Alternatives with their bills, in the order they were found; a price counts for the chosen GPU alone."""
+    """Alternatives with their bills, in the order they were found."""
     if light is None or own.found is None:
         return []
     found: list[Option] = []
@@ -57,11 +57,16 @@ def options(own: Option, light: Searched | None, tried: Mapping[str, Alternative
         if capacity is None:
             found.append(Option(name, None, None, each.refusal))
             continue
-        is_own_gpu = each.scenario.deployment.gpu == own.found.scenario.deployment.gpu
-        price = terms.price_per_gpu_hour if is_own_gpu else None
-        cost = bill(capacity, terms.needed_rps, headroom=terms.headroom, price_per_gpu_hour=price)
-        found.append(Option(name, capacity, cost))
+        found.append(Option(name, capacity, cost_of(capacity, terms, own.found.scenario)))
     return found
+
+
+def cost_of(found: Capacity, terms: Terms, chosen: Scenario, load_rps: float | None = None) -> Bill:
+    """The bill of one capacity, for the rate needed or another; a price of a GPU counts for the chosen one alone."""
+    prices = terms.prices
+    if found.scenario.deployment.gpu != chosen.deployment.gpu:
+        prices = prices._replace(per_gpu_hour=None)
+    return bill(found, load_rps or terms.needed_rps, headroom=terms.headroom, prices=prices)
 
 
 def verdict(option: Option, terms: Terms) -> str:
@@ -70,7 +75,7 @@ def verdict(option: Option, terms: Terms) -> str:
     assert option.bill is not None
     found, cost = option.found, option.bill
     replicas = f"{cost.replicas:,} replica{'s' * (cost.replicas != 1)}"
-    gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}"
+    gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}{_and_predictor(cost)}"
     free = f", {short_percent(terms.headroom)} of each kept free" if terms.headroom else ""
     return (
         f"{short_number(terms.needed_rps)} requests/s need {replicas} = {gpus}{_price(cost)}: one replica sustains "
@@ -124,11 +129,17 @@ def tiles(option: Option | None, needed_rps: float) -> list[Tile]:
         (
             "gpus",
             "GPUs",
-            UNDEFINED if cost is None else f"{cost.gpus:,}",
+            UNDEFINED if cost is None else count(cost.all_gpus),
             "",
-            "Replicas x tensor-parallel size.",
+            "Replicas x GPUs of one, and those of a predictor where the scheduler reads one.",
         ),
-        ("usd_per_hour", "Price an hour", _usd(cost and cost.usd_per_hour), "", "GPUs x price of a GPU-hour."),
+        (
+            "usd_per_hour",
+            "Price an hour",
+            _usd(cost and cost.usd_per_hour),
+            "",
+            "GPUs x price of a GPU-hour; where the scheduler reads a predictor, its retraining too.",
+        ),
         (
             "usd_per_million",
             "Price of 1M output tokens",
@@ -139,6 +150,9 @@ def tiles(option: Option | None, needed_rps: float) -> list[Tile]:
     )
     note = {"rate": "" if rate is None else f"{short_number(rate.low_rps)} to {short_number(rate.high_rps)}"}
     note["replicas"] = f"for {short_number(needed_rps)} requests/s"
+    note["gpus"] = f"{count(cost.predictor_gpus)} for the predictor" if cost and cost.predictor_gpus else ""
+    retraining = cost.retraining_usd_per_hour if cost else 0.0
+    note["usd_per_hour"] = f"{_usd(retraining)} for retraining" if retraining else ""
     note["usd_per_million"] = "" if found is None else f"{short_number(found.output_tokens)} tokens an answer"
     return [
         Tile(key, label, value, unit if value != UNDEFINED else "", note.get(key, ""), "note", words)
@@ -149,12 +163,12 @@ def tiles(option: Option | None, needed_rps: float) -> list[Tile]:
 def table(options: Sequence[Option]) -> dict[str, list[Any]]:
     """Deployments side by side, cheapest first, as columns; numbers stay numbers, so that the columns sort."""
     there = [(each.name, each.found, each.bill) for each in options if each.found and each.bill]
-    there.sort(key=lambda row: (row[2].usd_per_hour is None, row[2].usd_per_hour or 0.0, row[2].gpus))
+    there.sort(key=lambda row: (row[2].usd_per_hour is None, row[2].usd_per_hour or 0.0, row[2].all_gpus))
     return {
         "Replica": [name for name, _, _ in there],
         "requests/s": [round(found.sustained.rate_rps, 2) for _, found, _ in there],
         "Replicas": [cost.replicas for _, _, cost in there],
-        "GPUs": [cost.gpus for _, _, cost in there],
+        "GPUs": [cost.all_gpus for _, _, cost in there],
         "$/h": [cost.usd_per_hour and round(cost.usd_per_hour, 2) for _, _, cost in there],
         "$/M tokens": [cost.usd_per_million_tokens and round(cost.usd_per_million_tokens, 3) for _, _, cost in there],
         "Step times": [_error(band(found.scenario)) for _, found, _ in there],
@@ -174,7 +188,7 @@ def refusals(options: Sequence[Option]) -> list[str]:
 def cheapest(options: Sequence[Option]) -> Option | None:
     """The lowest bill; of equal ones the fewest GPUs."""
     priced = [each for each in options if each.bill is not None and each.bill.usd_per_hour is not None]
-    return min(priced, key=lambda each: (each.bill.usd_per_hour, each.bill.gpus), default=None)  # type: ignore[union-attr]
+    return min(priced, key=lambda each: (each.bill.usd_per_hour, each.bill.all_gpus), default=None)  # type: ignore[union-attr]
 
 
 def cheapest_sentence(options: Sequence[Option], own: Option) -> str:
@@ -198,8 +212,8 @@ def _changed(base: Option, other: Option) -> str:
         return other.refusal or "being computed."
     rate, before = other.found.sustained.rate_rps, base.found.sustained.rate_rps
     words = [f"a replica sustains {short_number(rate)} requests/s ({relative_change(rate, before)})"]
-    more = other.bill.gpus - base.bill.gpus
-    gpus = "as many GPUs" if not more else f"{abs(more):,} GPU{'s' * (abs(more) != 1)} {'more' if more > 0 else 'less'}"
+    more = other.bill.all_gpus - base.bill.all_gpus
+    gpus = f"{gpus_words(abs(more))} {'more' if more > 0 else 'less'}" if more else "as many GPUs"
     words.append(gpus + _difference(base.bill, other.bill))
     if other.found.truncated >= 0.0005:
         words.append(f"{short_percent(other.found.truncated)} of answers are cut")
@@ -207,10 +221,19 @@ def _changed(base: Option, other: Option) -> str:
 
 
 def _difference(before: Bill, after: Bill) -> str:
-    if before.usd_per_hour is None or after.usd_per_hour is None or before.gpus == after.gpus:
+    if before.usd_per_hour is None or after.usd_per_hour is None or before.usd_per_hour == after.usd_per_hour:
         return ""
     change = after.usd_per_hour - before.usd_per_hour
     return f", {'+' if change > 0 else '-'}{_usd(abs(change))}/h"
+
+
+def gpus_words(gpus: float) -> str:
+    """`1 GPU`, `14.5 GPUs`."""
+    return f"{count(gpus)} GPU{'s' * (gpus != 1)}"
+
+
+def _and_predictor(cost: Bill) -> str:
+    return f" and {count(cost.predictor_gpus)} for the predictor" if cost.predictor_gpus else ""
 
 
 def _price(cost: Bill) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from sim.studies.bill import Bill, bill
+from sim.studies.bill import Bill
 from sim.view import theme
-from sim.view.capacity import Option, Terms
+from sim.view.capacity import Option, Terms, cost_of, gpus_words
 from sim.view.lines import across, note
 from sim.view.theme import axis, layout, short_number
 from sim.view.tiles import relative_change
@@ -105,16 +105,18 @@ def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Fi
     )
 
 
-def growth(options: Sequence[Option], own_name: str, terms: Terms) -> go.Figure:
+def growth(options: Sequence[Option], own: Option, terms: Terms) -> go.Figure:
     """The bill as the load grows, in steps of a replica: the chosen deployment and the cheapest other one."""
+    assert own.found is not None
+    chosen = own.found.scenario
     styles = ({"color": theme.BLUE, "width": 2}, theme.SECOND)
     loads = [2 * terms.needed_rps * (i + 1) / STEPS for i in range(STEPS)]
     traces = [
         go.Scatter(
             x=loads,
-            y=[_cost(each, load, terms, is_own=each.name == own_name) for load in loads],
+            y=[cost_of(each.found, terms, chosen, load).usd_per_hour for load in loads],
             name=each.name,
-            uid="own" if each.name == own_name else "other",
+            uid="own" if each is own else "other",
             mode="lines",
             line=style | {"shape": "hv"},
             hovertemplate="%{y:$,.2f}/h",
@@ -133,16 +135,10 @@ def growth(options: Sequence[Option], own_name: str, terms: Terms) -> go.Figure:
     )
 
 
-def _cost(option: Option, load_rps: float, terms: Terms, *, is_own: bool) -> float | None:
-    assert option.found is not None
-    price = terms.price_per_gpu_hour if is_own else None
-    return bill(option.found, load_rps, headroom=terms.headroom, price_per_gpu_hour=price).usd_per_hour
-
-
 def _sustains(rate_rps: float, before_rps: float, cost: Bill) -> str:
     """What stands beside a bar of the what-ifs."""
     change = "" if rate_rps == before_rps else f" ({relative_change(rate_rps, before_rps)})"
-    return f"{short_number(rate_rps)}{change}: {cost.gpus:,} GPU{'s' * (cost.gpus != 1)}"
+    return f"{short_number(rate_rps)}{change}: {gpus_words(cost.all_gpus)}"
 
 
 def _room(num_there: int, num_expected: int) -> dict[str, Any]:
@@ -153,14 +149,14 @@ def _room(num_there: int, num_expected: int) -> dict[str, Any]:
 def _value(option: Option, which: str) -> float | None:
     if option.bill is None:
         return None
-    return option.bill.usd_per_hour if which == "usd" else float(option.bill.gpus)
+    return option.bill.usd_per_hour if which == "usd" else option.bill.all_gpus
 
 
 def _label(option: Option, which: str) -> str:
     assert option.bill is not None
     cost = option.bill
     usd = "" if cost.usd_per_hour is None else f"${cost.usd_per_hour:,.2f}/h"
-    gpus = f"{cost.gpus:,} GPU{'s' * (cost.gpus != 1)}"
+    gpus = gpus_words(cost.all_gpus)
     return ", ".join(filter(None, (usd, gpus) if which == "usd" else (gpus, usd)))
 
 

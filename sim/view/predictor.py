@@ -29,6 +29,7 @@ from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import Worth
 from sim.view.quantity import GOODPUT, NORM_LATENCY, OUTPUT_RATE, PREEMPTIONS, TPOT, TTFT, Quantity
+from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent
 
 MISSING = "-"
@@ -279,7 +280,7 @@ def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
     before, after = found.without.gpus, found.using.gpus
     text = (
         f"**{use.value.capitalize()}**: {needed_rps:,.3g} requests/s within the limits take {after:,} GPUs instead of "
-        f"{before:,}, and {found.predictor_gpus:,.2g} for the predictor"
+        f"{before:,}, and {count(found.using.predictor_gpus)} for the predictor"
     )
     if found.saved_usd_per_month is None:
         return f"{text}; the GPU has no price."

@@ -35,3 +35,8 @@ def shares(rows: dict[str, float], whole: float) -> list[list[str]]:
 def number(value: float | None, digits: int) -> str:
     """A figure, or a dash for one that is undefined or rests on too few values."""
     return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def count(value: float) -> str:
+    """A count that may have a fraction: `14`, `14.5`, `1,200`."""
+    return f"{value:,.3f}".rstrip("0").rstrip(".")

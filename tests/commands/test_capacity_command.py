@@ -39,11 +39,25 @@ def test_the_answer_comes_first_in_a_sentence(capsys: pytest.CaptureFixture[str]
     assert "tail 3 x longer" in printed
 
 
+def test_a_predictor_is_billed_as_on_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    predictor = ["--set", "predictor.own_gpus=1.5", "--retraining", "365"]
+    assert main(["capacity", "chat", "--rate", "50", "--json", "-", *FAST, *predictor]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own, price = found["capacity"], found["asked"]["price_per_gpu_hour"]
+    assert (own["predictor_gpus"], own["usd_per_hour"]) == (0, own["gpus"] * price)
+    told = [row for row in found["what_if"] if row["name"].startswith("predictor")]
+    assert len(told) == 2
+    for row in told:
+        assert row["predictor_gpus"] == 1.5
+        assert row["usd_per_hour"] == pytest.approx((row["gpus"] + 1.5) * price + 0.5)  # 365 $ of 730 hours
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["closed-loop"], "workload.arrivals.kind is 'closed_loop'; one with a rate is needed"),
         (["chat", "--headroom", "1"], "the share is 1; at least 0 and less than 1 is needed"),
+        (["chat", "--retraining", "-1"], "the cost is -1; at least 0 is needed"),
         (["chat", "--rate", "0"], "the amount is 0; more than 0 is needed"),
         (["chat", "--gpus", "H1000"], "gpu is 'H1000'"),
         (["chat", "--set", "slo.tpot_ms=1"], "slo is out of reach (ttft_ms 1000, tpot_ms 1)"),

@@ -139,14 +139,17 @@ def test_drift_of_a_reservation_is_read_off_the_curve():
 
 
 def test_worth_in_words():
-    bills = [Bill(n, n, n, n, None, None) for n in (10, 8)]
-    told = predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, 2090.0), 40.0)
+    # 10 GPUs at 2 $ against 8.5 and 100 $ a month: 1.5 * 2 * 730 - 100 = 2,090 $ a month.
+    before = Bill(10, 10, 10, 10, 0.0, 0.0, 20.0, None)
+    after = Bill(8, 8, 8, 8, 0.5, 100 / 730, 17.0 + 100 / 730, None)
+    told = predictor.worth_sentence(Use.ORDER, Worth(before, after), 40.0)
     assert told == (
         "**Ordering**: 40 requests/s within the limits take 8 GPUs instead of 10, and 0.5 for the predictor: "
         "**2,090 USD a month saved**, retraining included."
     )
-    assert "lost" in predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, -5.0), 40.0)
-    assert predictor.worth_sentence(Use.ORDER, Worth(*bills, 0.5, 1.5, None), 40.0).endswith("has no price.")
+    assert "lost" in predictor.worth_sentence(Use.ORDER, Worth(after, before), 40.0)
+    unpriced = Worth(before._replace(usd_per_hour=None), after._replace(usd_per_hour=None))
+    assert predictor.worth_sentence(Use.ORDER, unpriced, 40.0).endswith("has no price.")
     assert predictor.capacity_note({Use.ORDER: 0.25, Use.RESERVE: math.nan}) == (
         "One replica sustains, against no predictor: ordering +25.0 %."
     )

@@ -5,12 +5,10 @@ from typing import NamedTuple
 
 from sim.scenario import Scenario, with_values
 from sim.studies.alternatives import light_search
-from sim.studies.bill import HEADROOM, Bill, bill, price_of
+from sim.studies.bill import AS_LISTED, HEADROOM, HOURS_PER_MONTH, Bill, Prices, bill
 from sim.studies.capacity import ATTAINMENT, Capacity, combined
 from sim.studies.predictor.uses import Use, served
 from sim.workload import Trace
-
-HOURS_PER_MONTH = 730.0
 
 
 class Worth(NamedTuple):
@@ -18,9 +16,17 @@ class Worth(NamedTuple):
 
     without: Bill
     using: Bill
-    predictor_gpus: float  # kept for it alone; what it takes of the serving ones is in their capacity
-    saved_gpus: float  # whole replicas saved, less the predictor's own
-    saved_usd_per_month: float | None  # less retraining; None: the GPU has no price
+
+    @property
+    def saved_gpus(self) -> float:
+        """Whole replicas saved, less the predictor's own GPUs."""
+        return self.without.all_gpus - self.using.all_gpus
+
+    @property
+    def saved_usd_per_month(self) -> float | None:
+        """The same in money, less retraining; None: the GPU has no price."""
+        before, after = self.without.usd_per_hour, self.using.usd_per_hour
+        return None if before is None or after is None else (before - after) * HOURS_PER_MONTH
 
 
 def search(scenario: Scenario, use: Use, trace: Trace | None = None) -> Capacity:
@@ -40,9 +46,9 @@ def worth(
     without: Capacity,
     using: Capacity,
     needed_rps: float,
-    retraining_usd_per_month: float,
     *,
     headroom: float = HEADROOM,
+    prices: Prices = AS_LISTED,
 ) -> Worth:
     """Bring two capacities to the same load.
 
@@ -50,19 +56,11 @@ def worth(
     ----------
     without, using : Capacity
         Of one replica, without a predictor and with it.
-    needed_rps : float
-        Requests/s of the whole service.
-    retraining_usd_per_month : float
-        What keeping the predictor up to date costs.
-    headroom : float
-        Share of a replica's capacity that is kept free.
+    needed_rps, headroom, prices
+        As in `bill`.
     """
-    before, after = (bill(found, needed_rps, headroom=headroom) for found in (without, using))
-    own = using.scenario.predictor.own_gpus
-    saved = before.gpus - after.gpus - own
-    price = price_of(using.scenario)
-    usd = None if price is None else saved * price * HOURS_PER_MONTH - retraining_usd_per_month
-    return Worth(before, after, own, saved, usd)
+    before, after = (bill(found, needed_rps, headroom=headroom, prices=prices) for found in (without, using))
+    return Worth(before, after)
 
 
 def gpu_ratio(without: Capacity, using: Capacity) -> float:

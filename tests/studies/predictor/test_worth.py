@@ -6,12 +6,14 @@ import pytest
 
 from sim import preset, with_values
 from sim.errors import ScenarioError
+from sim.studies.bill import HOURS_PER_MONTH, Prices
 from sim.studies.capacity import Capacity
-from sim.studies.predictor.uses import Use
-from sim.studies.predictor.worth import HOURS_PER_MONTH, gpu_ratio, search, worth
+from sim.studies.predictor.uses import Use, served
+from sim.studies.predictor.worth import gpu_ratio, search, worth
 from sim.studies.rate_search import SustainedRate
 
 CHAT = with_values(preset("chat"), {"cost.price_per_gpu_hour": 2.0, "predictor.own_gpus": 0.5})
+ORDERED = served(CHAT, Use.ORDER)
 
 
 def capacity_of(rate_rps, scenario=CHAT):
@@ -20,14 +22,16 @@ def capacity_of(rate_rps, scenario=CHAT):
 
 def test_gpus_saved_less_the_predictors_own_and_retraining():
     # 40 requests/s at 4 each: 10 replicas of one GPU; at 5 each: 8. Saved 2, half a GPU for the predictor.
-    found = worth(capacity_of(4.0), capacity_of(5.0), 40.0, 100.0, headroom=0.0)
-    assert (found.without.gpus, found.using.gpus, found.predictor_gpus) == (10, 8, 0.5)
+    found = worth(
+        capacity_of(4.0), capacity_of(5.0, ORDERED), 40.0, headroom=0.0, prices=Prices(retraining_usd_per_month=100.0)
+    )
+    assert (found.without.all_gpus, found.using.gpus, found.using.predictor_gpus) == (10, 8, 0.5)
     assert found.saved_gpus == pytest.approx(1.5)
     assert found.saved_usd_per_month == pytest.approx(1.5 * 2.0 * HOURS_PER_MONTH - 100)
 
 
 def test_a_predictor_may_lose_money():
-    found = worth(capacity_of(4.0), capacity_of(4.0), 40.0, 0.0, headroom=0.0)
+    found = worth(capacity_of(4.0), capacity_of(4.0, ORDERED), 40.0, headroom=0.0)
     assert found.saved_usd_per_month == pytest.approx(-0.5 * 2.0 * HOURS_PER_MONTH)
 
 
