@@ -2,12 +2,13 @@
 
 import streamlit as st
 from ui import capacity_cards, runs
-from ui.capacity_jobs import LIGHT, base_job, deployment_job, what_if_job
+from ui.capacity_jobs import LIGHT, base_job, deployment_job, is_found, what_if_job
 from ui.card import card
 from ui.header import header
 from ui.tiles import draw
 from ui.watch import watch
 
+from sim.studies.capacity import replications
 from sim.studies.load_curve import without_load
 from sim.view import capacity as words
 
@@ -21,7 +22,13 @@ runs.ready(asked.scenario)
 scenario = without_load(asked.scenario)
 head, numbers = st.container(), st.container()
 terms = capacity_cards.controls(scenario)
+left, right = st.columns(2, gap="small")
+with left:
+    gpus = capacity_cards.gpus_to_compare(scenario)
+with right:
+    cap, factor = capacity_cards.what_if_controls()
 job = base_job(scenario, asked.trace, terms.share)
+is_complete = is_found(job)
 light = job.found.get(LIGHT)
 searched = [each for name, each in sorted(job.found.items(), key=str) if name != LIGHT]
 own = words.own_option(scenario, searched, terms)
@@ -32,15 +39,11 @@ with head:
         st.error(job.problem)
         st.stop()
     header(words.verdict(own, terms) if own else words.SEARCHING, asked, can_pin=False)
-    st.caption(words.interval_sentence(own) if own else f"Limits: {words.limits_words(scenario)}.")
-    watch(job, "searches", "stop_search")
+    st.caption(words.interval_sentence(own, replications(scenario)) if own else words.limits_sentence(scenario))
+    if not is_complete:
+        watch(job, "searches", "stop_search", milestone=1)
 with numbers:
     draw(words.tiles(own, terms.needed_rps))
-left, right = st.columns(2, gap="small")
-with left:
-    gpus = capacity_cards.gpus_to_compare(scenario)
-with right:
-    cap, factor = capacity_cards.what_if_controls()
 if own is None:
     st.stop()
 

@@ -75,6 +75,23 @@ def test_the_table_holds_every_size_of_every_gpu_with_its_own_bill(page: AppTest
     assert ratio == pytest.approx(double / single, rel=1e-2)
 
 
+def test_the_first_run_of_the_page_has_the_verdict_where_the_search_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_page(n=N, seed="3")
+    monkeypatch.setattr("ui.capacity_jobs.PATIENCE_S", 60.0)
+    app.switch_page("capacity.py").run()
+    assert app.title[0].value.startswith("50 requests/s need ")
+    assert any("(95 % interval of 5 replications)" in caption.value for caption in app.caption)
+
+
+def test_where_it_is_not_the_page_says_that_it_searches_and_has_its_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.capacity_jobs.PATIENCE_S", -60.0)
+    monkeypatch.setattr("ui.pool.PATIENCE_S", 60.0)  # the job begins nothing while the page is being made
+    app = open_page(n=N, seed="4").switch_page("capacity.py").run()
+    assert app.title[0].value.startswith("Searching")
+    assert app.number_input(key="need").value == 50
+    assert finished(app, is_working).title[0].value.startswith("50 requests/s need ")
+
+
 CONTROLS: dict[str, tuple[Callable[[AppTest], None], tuple[str, ...], tuple[str, ...]]] = {
     "need": (
         lambda app: app.number_input(key="need").set_value(500.0).run(),

@@ -11,7 +11,7 @@ import pytest
 from ui.asked import Asked
 from ui.job import Job
 from ui.load_job import LoadJob
-from ui.pool import page_first, shared_pool
+from ui.pool import page_first, page_waits, shared_pool
 from ui.watch import APART_S, Watched
 
 from sim.errors import ScenarioError
@@ -102,6 +102,38 @@ def test_a_job_begins_nothing_while_a_page_is_being_made(pool: ThreadPoolExecuto
         time.sleep(0.1)
         assert held.found == {}
     assert waited(held).found == {1: 1}
+
+
+def test_a_page_that_waits_for_a_job_does_not_hold_it_up(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.pool.PATIENCE_S", 60.0)
+    with page_first():
+        job = Job({1: lambda: 1}, pool, head_start_s=0)
+        with page_waits():
+            assert job.wait(60.0)
+        assert job.found == {1: 1}
+        held = Job({2: lambda: 2}, pool, head_start_s=0)
+        assert not held.wait(0.05)
+        assert held.found == {}
+    assert held.wait(60.0)
+
+
+def test_waiting_ends_with_patience_with_a_refusal_and_with_a_stop(pool: ThreadPoolExecutor) -> None:
+    may_end = threading.Event()
+
+    def refuse() -> int:
+        raise ScenarioError("too small")
+
+    refused = Job({0: refuse}, pool, head_start_s=0)
+    assert not refused.wait(60.0)
+    assert refused.problem == "too small"
+    going = Job({0: lambda: int(may_end.wait(60))}, pool, head_start_s=0)
+    assert not going.wait(0.01)
+    threading.Timer(0.05, going.halt).start()
+    assert not going.wait(60.0)
+    assert going.is_done
+    may_end.set()
 
 
 def test_a_job_does_not_wait_for_pages_for_ever(pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:

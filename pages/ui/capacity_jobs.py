@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 from ui.job import Job, release, start, task
+from ui.pool import page_waits
 
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, WhatIf, light_search, tried, what_ifs
@@ -12,11 +13,18 @@ from sim.studies.deployments import fitting, named
 from sim.workload import Trace
 
 LIGHT = "light"  # the base once more, as alternatives are searched
+PATIENCE_S = 0.3  # of a page for its verdict: drawing the page again would take longer
 
 
 def base_job(scenario: Scenario, trace: Trace | None, share: float) -> Job[int | str, Searched]:
     """The chosen deployment, started where it is new; by replication, and `LIGHT`."""
     return _base(_key(scenario), _sha256(trace), share, scenario, trace)
+
+
+def is_found(job: Job[int | str, Searched]) -> bool:
+    """Whether every replication of the chosen deployment has been searched; a moment's wait for that."""
+    with page_waits():
+        return job.wait(PATIENCE_S)
 
 
 def what_if_job(
@@ -50,7 +58,7 @@ def _base(key: str, sha256: str, share: float, _scenario: Scenario, _trace: Trac
     tasks: dict[int | str, Callable[[], Searched]] = {
         i: task(_searched, _scenario, _trace, share, i) for i in range(replications(_scenario))
     }
-    return start(tasks | {LIGHT: task(light_search, _scenario, _trace, share)})
+    return start(tasks | {LIGHT: task(light_search, _scenario, _trace, share)}, head_start_s=0)
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)

@@ -32,7 +32,7 @@ class Job(Generic[K, V]):
         self._pool = pool
         self._begin_s = time.monotonic() + head_start_s
         self._left = 0
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self.add(tasks)
 
     @property
@@ -51,14 +51,20 @@ class Job(Generic[K, V]):
         for key, each in tasks.items():
             self._hand_out(partial(self._find, key, each))
 
+    def wait(self, patience_s: float) -> bool:
+        """Whether every task has found something; waits for that, but not beyond so long after the job's begin."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done, self._begin_s + patience_s - time.monotonic())
+        return self.is_complete
+
     def halt(self) -> None:
         """Begin no more tasks: somebody has seen enough, or nobody looks any more."""
-        self.ended_s = min(self.ended_s, time.monotonic())
         self.stop.set()
+        self._end()
 
     def _hand_out(self, work: Callable[[], None]) -> None:
         """Let the pool do something that the job is not done without; each is short, so that `stop` is heard soon."""
-        with self._lock:
+        with self._changed:
             self._left += 1
         self._pool.submit(self._do, work)
 
@@ -76,15 +82,20 @@ class Job(Generic[K, V]):
         except Exception as error:  # a dead worker would look like a slow one
             self.problem = f"{type(error).__name__}: {error}"
         finally:
-            with self._lock:
+            with self._changed:
                 self._left -= 1
                 if self._left == 0:
-                    self.ended_s = min(self.ended_s, time.monotonic())
+                    self._end()
+
+    def _end(self) -> None:
+        with self._changed:
+            self.ended_s = min(self.ended_s, time.monotonic())
+            self._changed.notify_all()
 
 
-def start(tasks: Mapping[K, Callable[[], V]]) -> Job[K, V]:
+def start(tasks: Mapping[K, Callable[[], V]], *, head_start_s: float = HEAD_START_S) -> Job[K, V]:
     """A job on the pool that all sessions share."""
-    return Job(tasks, _pool())
+    return Job(tasks, _pool(), head_start_s=head_start_s)
 
 
 def task(function: Callable[..., V], *arguments: object, **named: object) -> Callable[[], V]:

@@ -33,6 +33,20 @@ def page_first() -> Iterator[None]:
             _changed.notify_all()
 
 
+@contextmanager
+def page_waits() -> Iterator[None]:
+    """While a page waits for work beside it, that page holds up nobody."""
+    global _pages
+    with _changed:
+        _pages -= 1
+        _changed.notify_all()
+    try:
+        yield
+    finally:
+        with _changed:
+            _pages += 1
+
+
 def give_way() -> None:
     """Wait until no page is being made, but not for ever: a page and a job take turns with the interpreter."""
     with _changed:

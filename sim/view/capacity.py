@@ -84,12 +84,15 @@ def verdict(option: Option, terms: Terms) -> str:
     )
 
 
-def interval_sentence(option: Option) -> str:
-    """How sure the answer is, and how far its step times are to be trusted."""
+def interval_sentence(option: Option, replications: int) -> str:
+    """How sure the answer is, and how far its step times are to be trusted; `replications` are searched in the end."""
     assert option.found is not None
     assert option.bill is not None
     rate, cost = option.found.sustained, option.bill
-    how = f"95 % interval of {len(rate.searches)} replications" if len(rate.searches) > 1 else "bracket of the search"
+    searched = len(rate.searches)
+    how = f"95 % interval of {searched} replications" if searched > 1 else "bracket of the search"
+    if searched < replications:
+        how += f", {searched} of {replications} so far"
     fewest, most = cost.fewest_replicas, cost.most_replicas
     span = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     return (
@@ -99,11 +102,11 @@ def interval_sentence(option: Option) -> str:
     )
 
 
-def limits_words(scenario: Scenario) -> str:
+def limits_sentence(scenario: Scenario) -> str:
     """The limits that a replica must keep."""
     names = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
     limits = [(label, value) for name, label in names.items() if (value := getattr(scenario.slo, name)) is not None]
-    return ", ".join(f"{label} {short_number(value)} ms" for label, value in limits)
+    return f"Limits: {', '.join(f'{label} {short_number(value)} ms' for label, value in limits)}."
 
 
 def tiles(option: Option | None, needed_rps: float) -> list[Tile]:

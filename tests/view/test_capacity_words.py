@@ -1,0 +1,50 @@
+"""Capacity in words and tiles: from numbers written down here."""
+
+import pytest
+
+from sim.presets import preset
+from sim.scenario import with_values
+from sim.studies.bill import Prices
+from sim.studies.capacity import Searched
+from sim.studies.rate_search import LargestRate
+from sim.view import capacity
+from sim.view.capacity import Option, Terms
+
+TOLD = with_values(
+    preset("chat"), {"scheduler.system": "ssjf", "predictor.own_gpus": 1.5, "cost.price_per_gpu_hour": 2.0}
+)
+TERMS = Terms(40.0, 0.0, 0.9, Prices(retraining_usd_per_month=730.0))
+
+
+def option(*rates_rps: float, terms: Terms = TERMS) -> Option:
+    searched = [Searched(LargestRate(rate, 1.02 * rate, 4), 0.93, 250.0, 0.0) for rate in rates_rps]
+    found = capacity.own_option(TOLD, searched, terms)
+    assert found is not None
+    return found
+
+
+def test_verdict_and_tiles_name_what_the_predictor_costs() -> None:
+    # 40 requests/s at 10 each: 4 GPUs and 1.5 for the predictor at 2 $ an hour, and 730 $ a month: 12 $ an hour.
+    own = option(10.0)
+    told = "40 requests/s need 4 replicas = 4 H100-SXM and 1.5 for the predictor, $12.00/h: one replica sustains 10 "
+    assert capacity.verdict(own, TERMS).startswith(told)
+    tiles = {tile.key: tile for tile in capacity.tiles(own, 40.0)}
+    assert (tiles["gpus"].value, tiles["gpus"].note) == ("5.5", "1.5 for the predictor")
+    assert (tiles["usd_per_hour"].value, tiles["usd_per_hour"].note) == ("$12.00", "$1.00 for retraining")
+
+
+def test_a_verdict_of_some_replications_says_how_many() -> None:
+    assert "(bracket of the search, 1 of 5 so far)" in capacity.interval_sentence(option(10.0), 5)
+    assert "(95 % interval of 2 replications, 2 of 5 so far)" in capacity.interval_sentence(option(10.0, 10.2), 5)
+    assert "(95 % interval of 2 replications)" in capacity.interval_sentence(option(10.0, 10.2), 2)
+
+
+def test_a_price_counts_for_the_chosen_gpu_alone_whatever_the_number_of_them() -> None:
+    own = option(10.0)
+    assert own.found is not None
+    paid = TERMS._replace(prices=Prices(per_gpu_hour=1.0, predictor_gpus=0.0))
+    double = own.found._replace(scenario=with_values(TOLD, {"deployment.tensor_parallel_size": 2}))
+    other = own.found._replace(scenario=with_values(TOLD, {"deployment.gpu": "H200", "cost.price_per_gpu_hour": 3.0}))
+    costs = [capacity.cost_of(found, paid, TOLD).usd_per_hour for found in (own.found, double, other)]
+    assert costs == pytest.approx([4 * 1.0, 8 * 1.0, 4 * 3.0])
+    assert capacity.cost_of(double, paid, TOLD, 80.0).usd_per_hour == 16.0
