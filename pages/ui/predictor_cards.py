@@ -10,13 +10,13 @@ from ui.watch import watch
 
 from sim.scenario import Scenario
 from sim.studies.capacity import Capacity
-from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, gains_by_delay, gains_by_spread
+from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
 from sim.studies.predictor.published import PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import gpu_ratio, worth
-from sim.view import predictor, predictor_figures
-from sim.view.predictor import objective_of_use
+from sim.view import limits_figure, predictor, predictor_figures
+from sim.view.limits_words import limits_of_use, objective_of_use
 
 ROW_PX = 27
 WATCHED = ("throughput", "p99 TPOT")  # along the bias, besides the chosen objective
@@ -65,13 +65,9 @@ def limits(errors: Job[ErrorCell, Measured], trials: Job[Trial, Measured], name:
     with card("limits", "Worth it up to which error, and which delay"):
         _problem(trials)
         tried, found = dict(trials.found), dict(errors.found)
-        by_spread = {use: gains_by_spread(tried, found, use, objective_of_use(use, name)) for use in USES}
-        by_delay = {use: gains_by_delay(tried, use, spread, objective_of_use(use, name)) for use in USES}
-        is_complete = errors.is_complete and trials.is_complete
-        sentences = [
-            predictor.limits_of_use(use, name, by_spread[use], by_delay[use]) for use in USES if by_delay[use][0]
-        ]
-        figure = predictor_figures.limits(by_spread, by_delay, is_complete=is_complete)
+        now = {use: limits_of(tried, found, use, spread, objective_of_use(use, name)) for use in USES}
+        sentences = [limits_of_use(use, name, now[use]) for use in USES if now[use].waits[0]]
+        figure = limits_figure.limits(now, is_complete=errors.is_complete and trials.is_complete)
         live_plot(figure, "plot_limits", " ".join(sentences).replace("**", ""))
         for sentence in sentences:
             st.caption(sentence)

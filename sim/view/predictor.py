@@ -1,18 +1,9 @@
 """The words and tables of the page Predictor, computed from runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from sim.studies.predictor.break_even import (
-    DELAYS_MS,
-    E2E_PER_TOKEN,
-    NO_ORDER,
-    Trial,
-    break_even,
-    gains_by_delay,
-    gains_by_spread,
-    within_factor_of_two,
-)
+from sim.studies.predictor.break_even import NO_ORDER, Trial
 from sim.studies.predictor.error_map import (
     FINE_BIASES,
     NEAR_BEST,
@@ -28,6 +19,7 @@ from sim.studies.predictor.error_map import (
 from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import Worth
+from sim.view.limits_words import limit_clause
 from sim.view.quantity import GOODPUT, NORM_LATENCY, OUTPUT_RATE, PREEMPTIONS, TPOT, TTFT, Quantity
 from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent
@@ -138,52 +130,6 @@ def best_sentence(name: str, found: Direction, spread: float) -> str:
     return f"{text}. At spread {spread:.2g} that reserves the {quantile} quantile of what is predicted."
 
 
-def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
-    """Up to where a reservation by prediction is worth it, as the end of the verdict; empty until it is known."""
-    objective = OBJECTIVES[name]
-    spreads, by_spread = gains_by_spread(tried, found, Use.RESERVE, objective)
-    delays, by_delay = gains_by_delay(tried, Use.RESERVE, spread, objective)
-    if not by_spread or len(delays) < len(DELAYS_MS):
-        return ""
-    limit, delay = break_even(spreads, by_spread), break_even(delays, by_delay)
-    if math.isnan(limit):
-        return "; even without error a reservation by prediction is no better than no predictor"
-    late = "" if math.isnan(delay) else f" and {delay_limit(delay)}"
-    return f"; a reservation by prediction is worth it {spread_limit(limit)}{late}"
-
-
-Gains = tuple[Sequence[float], Sequence[float]]
-
-
-def limits_of_use(use: Use, name: str, by_spread: Gains, by_delay: Gains) -> str:
-    """Break-even error and delay of a use, and what it is judged by."""
-    what = name if use is Use.RESERVE else "mean E2E per token, full queue"
-    spread, delay = break_even(*by_spread), break_even(*by_delay)
-    if math.isnan(spread):
-        return f"**{use.value.capitalize()}** (judged by {what}): no better than no predictor, even without error."
-    late = f" and {delay_limit(delay)}"
-    if math.isnan(delay):
-        late = "; with this predictor's own error not even without delay"
-    return f"**{use.value.capitalize()}** (judged by {what}): worth it {spread_limit(spread)}{late}."
-
-
-def objective_of_use(use: Use, name: str) -> Objective:
-    """What a use is judged by: an order leaves throughput as it is, and shortens the wait of short answers."""
-    return E2E_PER_TOKEN if use is Use.ORDER else OBJECTIVES[name]
-
-
-def spread_limit(limit: float) -> str:
-    """A break-even spread in words; there is one."""
-    if math.isinf(limit):
-        return "at every spread tried"
-    return f"below a spread of {limit:.2g} (within a factor of 2: {short_percent(within_factor_of_two(limit))})"
-
-
-def delay_limit(limit_ms: float) -> str:
-    """A break-even delay in words; there is one."""
-    return "at every delay tried" if math.isinf(limit_ms) else f"below {short_number(limit_ms)} ms"
-
-
 def use_rows(tried: Mapping[Trial, Measured], spread: float) -> dict[str, Measured]:
     """The uses with a full queue, by name and as far as they are known."""
     rows = {
@@ -278,9 +224,10 @@ def _percent(share: float | None) -> str:
 def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
     """GPUs and money that a use saves at the same limits."""
     before, after = found.without.gpus, found.using.gpus
+    own = f", and {count(found.using.predictor_gpus)} for the predictor" if found.using.predictor_gpus else ""
     text = (
         f"**{use.value.capitalize()}**: {needed_rps:,.3g} requests/s within the limits take {after:,} GPUs instead of "
-        f"{before:,}, and {count(found.using.predictor_gpus)} for the predictor"
+        f"{before:,}{own}"
     )
     if found.saved_usd_per_month is None:
         return f"{text}; the GPU has no price."

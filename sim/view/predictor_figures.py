@@ -1,4 +1,4 @@
-"""Figures of the page Predictor: the map of errors, the curve along bias, the limits, order against accuracy."""
+"""Figures of the page Predictor: the map of errors, the curve along bias, order against accuracy."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,22 +7,19 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from sim.studies.predictor.break_even import SPREADS
 from sim.studies.predictor.error_map import TWICE, Direction, Found, Objective, curve, grid
 from sim.studies.predictor.published import LESSON, PublishedHere
-from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.uses import Measured
 from sim.view import theme
 from sim.view.lines import across, note, short
-from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown, spread_limit
+from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, short_percent
 
 INCOMPLETE = "incomplete: more runs are on their way"
 FACTORS = {-2: "¼x", -1: "½x", 0: "1x", 1: "2x", 2: "4x"}  # by powers of two of the bias
 BIAS_AXIS = "error direction: every prediction so many times the likeliest length"
-USE_STYLE = {Use.RESERVE: theme.CURRENT, Use.ORDER: theme.SECOND}
 MARKS = {"rank": "circle", "bucket": "square", "point": "diamond"}
-WORST_SHOWN = -60.0  # percent: what is worse runs off the axis
 NEARLY_ALIKE = 0.04  # of the value: what a chart spans at the least
 LABEL_GAP = 0.06  # of the height of the map: less, and names overlap
 MAP_HEIGHT_PX = 340
@@ -234,69 +231,6 @@ def _side(x0: float, x1: float, color: str) -> dict[str, Any]:
     return place | {"line": {"width": 0}, "fillcolor": color, "opacity": 0.08}
 
 
-Gains = Mapping[Use, tuple[Sequence[float], Sequence[float]]]
-
-
-def limits(by_spread: Gains, by_delay: Gains, *, is_complete: bool) -> go.Figure:
-    """Gain against no predictor, by size of the error on the left and by delay on the right.
-
-    Parameters
-    ----------
-    by_spread, by_delay : mapping
-        Of each use: spreads or delays in ms, and gains as shares.
-    """
-    traces = []
-    for gains, xaxis in ((by_spread, "x"), (by_delay, "x2")):
-        for use, (x, gain) in gains.items():
-            style = USE_STYLE[use]
-            traces.append(
-                go.Scatter(
-                    x=short(x) if xaxis == "x" else list(range(len(x))),
-                    y=short([100 * each for each in gain]),
-                    name=use.value,
-                    uid=f"{xaxis} {use.value}",
-                    legendgroup=use.value,
-                    showlegend=xaxis == "x",
-                    mode="lines+markers",
-                    line=style,
-                    marker={"size": 6},
-                    xaxis=xaxis,
-                    customdata=[f"{each:g}" for each in x],
-                    hovertemplate=f"{use.value}: %{{y:+.3~g}} % at %{{customdata}}<extra></extra>",
-                )
-            )
-    delays = next((list(x) for x, _ in by_delay.values()), [])
-    every = [100 * each for gains in (by_spread, by_delay) for _, gain in gains.values() for each in gain]
-    low, high = min([0.0, *every]), max([10.0, *every])
-    return go.Figure(
-        traces,
-        layout(
-            "limits of a predictor",
-            hovermode="closest",
-            xaxis=axis("error size (spread, log units)", domain=[0, 0.46], range=[-0.1, max(SPREADS) + 0.1]),
-            xaxis2=axis(
-                "delay (ms) for which the scheduler waits",
-                domain=[0.54, 1],
-                tickvals=list(range(len(delays))),
-                ticktext=[_short_delay(each) for each in delays],
-            ),
-            yaxis=axis(
-                "better than no predictor (%)",
-                zeroline=True,
-                zerolinewidth=2,
-                nticks=6,
-                range=[max(1.15 * low, WORST_SHOWN) - 2, 1.1 * high],
-            ),
-            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
-        ),
-    )
-
-
-def _short_delay(delay_ms: float) -> str:
-    """A label short enough to stand beside its neighbours."""
-    return f"{delay_ms / 1000:g}k" if delay_ms >= 1000 else f"{delay_ms:g}"
-
-
 def lesson(found: Mapping[str, PublishedHere], without: Measured | None) -> go.Figure:
     """Mean E2E per token against the order a published predictor keeps; the share in the right class in words."""
     rows = [(SHORT_NAMES[name], found[name]) for name in LESSON if name in found]
@@ -346,13 +280,3 @@ def alt_curve(names: Sequence[str], best: Direction | None) -> str:
     """What the curve shows, for people who do not see it."""
     text = f"{' and '.join(names)} along the error direction"
     return text if best is None else f"{text}; best {shown(names[0], best.best)} at a bias of {best.best_bias:+.2f}."
-
-
-def alt_limits(by_spread: Gains, limit: Mapping[Use, float]) -> str:
-    """What the limits are, for people who do not see them."""
-    return "; ".join(f"{use.value} is worth it {spread_limit(limit[use])}" for use in by_spread if use in limit)
-
-
-def is_defined(found: Found, objective: Objective) -> bool:
-    """Whether any run of the map has a value of the objective."""
-    return bool(np.isfinite([objective.of(now) for now in found.values()]).any()) if found else True

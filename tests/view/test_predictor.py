@@ -7,12 +7,12 @@ import pytest
 
 from sim.catalog import published_predictor
 from sim.studies.bill import Bill
-from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Trial
+from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Gains, Limits, Trial, late
 from sim.studies.predictor.error_map import BIASES, FINE_BIASES, OBJECTIVES, SPREADS, TWICE, ErrorCell, direction
 from sim.studies.predictor.published import LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import Worth
-from sim.view import predictor, predictor_figures
+from sim.view import limits_figure, limits_words, predictor, predictor_figures
 
 THROUGHPUT = OBJECTIVES["throughput"]
 
@@ -33,11 +33,18 @@ def steep(bias):
     return now(100 - 40 * max(bias, 0) / TWICE - 10 * max(-bias, 0) / TWICE)
 
 
-def trials(without=80.0, lost_at_ms=10.0):
+def trials(without=80.0, lost_at_ms=10.0, lost_meanwhile_ms=math.inf):
     found = {NO_PREDICTOR: now(without), NO_ORDER: now(e2e_s=0.4)}
-    for delay in DELAYS_MS:
-        found[Trial(Use.RESERVE, 0.5, delay, False)] = now(100 if delay < lost_at_ms else 60)
+    for is_synchronous, lost_ms in ((True, lost_at_ms), (False, lost_meanwhile_ms)):
+        for trial in late(Use.RESERVE, 0.5, is_synchronous=is_synchronous):
+            found[trial] = now(100 if trial.delay_ms < lost_ms else 60)
     return found
+
+
+def by_delay(is_synchronous: bool, at_first: float, at_last: float) -> Gains:
+    """Gains that keep to one value, and fall to another at the last delay."""
+    delays = DELAYS_MS[is_synchronous]
+    return [*delays], [at_first] * (len(delays) - 1) + [at_last]
 
 
 def published(name, tau, accuracy=math.nan, e2e_s=0.1, spread=0.6):
@@ -49,8 +56,18 @@ def test_verdict_says_which_direction_hurts_more_by_how_much_and_up_to_where_it_
     told = predictor.verdict("throughput", errors(steep), trials(), 0.5)
     assert told == (
         "Over-prediction hurts more: twice too long, throughput is 40 % lower; under-prediction, half as long, 10 % "
-        "lower; a reservation by prediction is worth it at every spread tried and below 6.36 ms."
+        "lower; a reservation by prediction is worth it at every spread tried and below 6.36 ms if the scheduler "
+        "waits for it; if it goes on meanwhile, the delay does not matter here."
     )
+
+
+def test_verdict_waits_for_every_delay_and_names_the_one_that_is_too_late_meanwhile():
+    # As good as without a delay up to 300 ms and 25 % worse at 1 s: 1 % is passed at 300 + 700 * 24 / 50.
+    tried = trials(lost_meanwhile_ms=1000.0)
+    told = predictor.verdict("throughput", errors(steep), tried, 0.5)
+    assert told.endswith("below 6.36 ms if the scheduler waits for it, below 636 ms if it goes on meanwhile.")
+    del tried[late(Use.RESERVE, 0.5, is_synchronous=False)[-1]]
+    assert "worth it" not in predictor.verdict("throughput", errors(steep), tried, 0.5)
 
 
 def test_verdict_of_the_other_direction_and_of_equal_ones():
@@ -89,13 +106,23 @@ def test_best_bias_with_its_range_and_quantile():
 
 def test_limits_of_a_use_in_words():
     falling = ([0.0, 1.0], [0.21, -0.19])
-    told = predictor.limits_of_use(Use.ORDER, "throughput", falling, ([0.0, 10.0], [0.5, 0.4]))
+    waits = by_delay(True, 0.5, 0.4)
+    # 24 % at 30 s and -16 % at 100 s: 1 % is passed at 30 + 70 * 23 / 40.
+    told = limits_words.limits_of_use(Use.ORDER, "throughput", Limits(falling, waits, by_delay(False, 0.24, -0.16)))
     assert told == (
         "**Ordering** (judged by mean E2E per token, full queue): worth it below a spread of 0.5 (within a factor of "
-        "2: 83 %) and at every delay tried."
+        "2: 83 %) and at every delay tried if the scheduler waits for it, below 70.2 s if it goes on meanwhile."
     )
-    never = predictor.limits_of_use(Use.RESERVE, "throughput", ([0.0], [-0.1]), falling)
+    still = Limits(falling, waits, by_delay(False, 0.5, 0.4))
+    assert limits_words.delay_limits(still).endswith(", at every delay tried if it goes on meanwhile")
+    alike = Limits(falling, waits, by_delay(False, 0.5, 0.495))
+    assert limits_words.delay_limits(alike).endswith("; if it goes on meanwhile, the delay does not matter here")
+    on_its_way = Limits(falling, waits, ([0.0, 10.0], [0.5, 0.5]))
+    assert limits_words.delay_limits(on_its_way).endswith("if the scheduler waits for it")
+    never = limits_words.limits_of_use(Use.RESERVE, "throughput", still._replace(by_spread=([0.0], [-0.1])))
     assert never.endswith("no better than no predictor, even without error.")
+    unsure = limits_words.limits_of_use(Use.RESERVE, "throughput", still._replace(waits=([0.0], [-0.1])))
+    assert unsure.endswith("; with this predictor's own error not even without delay.")
 
 
 def test_uses_table_has_a_row_for_each_run_there_is():
@@ -147,7 +174,8 @@ def test_worth_in_words():
         "**Ordering**: 40 requests/s within the limits take 8 GPUs instead of 10, and 0.5 for the predictor: "
         "**2,090 USD a month saved**, retraining included."
     )
-    assert "lost" in predictor.worth_sentence(Use.ORDER, Worth(after, before), 40.0)
+    lost = predictor.worth_sentence(Use.ORDER, Worth(after, before), 40.0)
+    assert "instead of 8: **2,090 USD a month lost**" in lost
     unpriced = Worth(before._replace(usd_per_hour=None), after._replace(usd_per_hour=None))
     assert predictor.worth_sentence(Use.ORDER, unpriced, 40.0).endswith("has no price.")
     assert predictor.capacity_note({Use.ORDER: 0.25, Use.RESERVE: math.nan}) == (
@@ -195,10 +223,15 @@ def test_curve_marks_both_sides_the_best_and_no_predictor():
 
 
 def test_limits_have_a_line_for_each_use_in_both_panels():
-    gains = {Use.RESERVE: ([0.0, 0.5], [0.2, 0.1]), Use.ORDER: ([0.0, 0.5], [0.4, 0.3])}
-    figure = predictor_figures.limits(gains, gains, is_complete=False)
-    assert [trace.name for trace in figure.data] == ["reservation", "ordering"] * 2
+    by_spread, waits, meanwhile = ([0.0, 0.5], [0.2, 0.1]), ([0.0, 3.0], [0.4, 0.3]), ([0.0, 10.0], [0.4, 0.4])
+    both = dict.fromkeys((Use.RESERVE, Use.ORDER), Limits(by_spread, waits, meanwhile))
+    figure = limits_figure.limits(both, is_complete=False)
+    assert [trace.name for trace in figure.data] == ["reservation", "ordering"] * 3
     assert list(figure.data[0].y) == pytest.approx([20, 10])
+    assert [figure.data[i].marker.symbol for i in (2, 4)] == [None, "circle-open"]
+    # 0, 1, 3 and 10 ms stand side by side: the scheduler that goes on was tried at the first and the last of them.
+    assert [list(figure.data[i].x) for i in (2, 4)] == [[0, 2], [0, 3]]
+    assert len({trace.uid for trace in figure.data}) == 6
     assert figure.layout.annotations[0].text.startswith("incomplete")
 
 

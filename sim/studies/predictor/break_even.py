@@ -16,8 +16,22 @@ from sim.workload import Trace
 
 WORTH = 0.01  # relative: a smaller gain counts as none
 SPREADS = (0.0, 0.3, 0.6, 1.0, 1.6, 2.5)
-DELAYS_MS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+DELAYS_MS = {  # by whether the scheduler waits for a prediction; if not, it is late only where the queue is shorter
+    True: (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
+    False: (0.0, 10.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0),
+}
 E2E_PER_TOKEN = Objective("norm_latency_mean_s", False)  # what ordering is for: short answers do not wait for long ones
+
+
+Gains = tuple[list[float], list[float]]  # spreads or delays in ms, ascending, and how much better than without
+
+
+class Limits(NamedTuple):
+    """What a use gains over no predictor, as far as it is known."""
+
+    by_spread: Gains
+    waits: Gains  # by delay, where the scheduler waits for each prediction ...
+    meanwhile: Gains  # ... and where it goes on
 
 
 class Trial(NamedTuple):
@@ -27,6 +41,7 @@ class Trial(NamedTuple):
     spread: float
     delay_ms: float
     has_full_queue: bool  # all requests wait from the start; else they come as the scenario says
+    is_synchronous: bool = True  # the scheduler waits for each prediction; else it goes on meanwhile
 
 
 NO_PREDICTOR = Trial(Use.NONE, 0.0, 0.0, False)
@@ -38,17 +53,26 @@ def trials(own_spread: float) -> list[Trial]:
 
     An order makes a difference only where requests queue.
     """
-    reservation = [Trial(Use.RESERVE, own_spread, delay, False) for delay in DELAYS_MS]
     by_spread = [Trial(Use.ORDER, spread, 0.0, True) for spread in sorted({*SPREADS, own_spread})]
-    by_delay = [Trial(Use.ORDER, own_spread, delay, True) for delay in DELAYS_MS]
-    every = [NO_PREDICTOR, *reservation, NO_ORDER, *by_spread, *by_delay, Trial(Use.RESERVE, own_spread, 0.0, True)]
+    reserving, ordering = (
+        [each for is_synchronous in DELAYS_MS for each in late(use, own_spread, is_synchronous=is_synchronous)]
+        for use in (Use.RESERVE, Use.ORDER)
+    )
+    every = [NO_PREDICTOR, *reserving, NO_ORDER, *by_spread, *ordering, Trial(Use.RESERVE, own_spread, 0.0, True)]
     return list(dict.fromkeys(every))
+
+
+def late(use: Use, spread: float, *, is_synchronous: bool) -> list[Trial]:
+    """Trials of every delay; without one it is the same trial whether the scheduler waits or not."""
+    has_full_queue = without_of(use).has_full_queue
+    return [
+        Trial(use, spread, delay_ms, has_full_queue, is_synchronous or delay_ms == 0)
+        for delay_ms in DELAYS_MS[is_synchronous]
+    ]
 
 
 def run_trial(scenario: Scenario, trial: Trial, bias: float, trace: Trace | None = None) -> Measured:
     """Run one trial; `bias` is that of a reservation, an order does not care.
-
-    The scheduler stands still for each prediction: one that comes meanwhile costs nothing before it takes seconds.
 
     Raises
     ------
@@ -60,8 +84,8 @@ def run_trial(scenario: Scenario, trial: Trial, bias: float, trace: Trace | None
     if trial.use is Use.NONE:
         return run(served(scenario, Use.NONE), trace)
     own = bias if trial.use is Use.RESERVE else 0.0
-    asked = with_error(scenario, trial.use, own, trial.spread, delay_ms=trial.delay_ms, is_synchronous=True)
-    return run(asked, trace)
+    when = {"delay_ms": trial.delay_ms, "is_synchronous": trial.is_synchronous}
+    return run(with_error(scenario, trial.use, own, trial.spread, **when), trace)
 
 
 def break_even(x: Sequence[float], gain: Sequence[float]) -> float:
@@ -98,9 +122,18 @@ def gain(now: Measured, without: Measured, objective: Objective) -> float:
     return better / abs(base) if base else better
 
 
-def gains_by_spread(
-    tried: Mapping[Trial, Measured], found: Found, use: Use, objective: Objective
-) -> tuple[list[float], list[float]]:
+def limits_of(
+    tried: Mapping[Trial, Measured], found: Found, use: Use, own_spread: float, objective: Objective
+) -> Limits:
+    """Gains of a use from the trials and the map of errors so far; by delay at the scenario's own spread."""
+    waits, meanwhile = (
+        gains_by_delay(tried, use, own_spread, objective, is_synchronous=is_synchronous)
+        for is_synchronous in (True, False)
+    )
+    return Limits(gains_by_spread(tried, found, use, objective), waits, meanwhile)
+
+
+def gains_by_spread(tried: Mapping[Trial, Measured], found: Found, use: Use, objective: Objective) -> Gains:
     """Spreads and gains so far; a reservation may choose its bias at every spread."""
     without = tried.get(without_of(use))
     if without is None:
@@ -117,15 +150,14 @@ def gains_by_spread(
 
 
 def gains_by_delay(
-    tried: Mapping[Trial, Measured], use: Use, own_spread: float, objective: Objective
-) -> tuple[list[float], list[float]]:
-    """Delays in ms and gains so far, at the scenario's own spread."""
+    tried: Mapping[Trial, Measured], use: Use, own_spread: float, objective: Objective, *, is_synchronous: bool
+) -> Gains:
+    """Delays in ms and gains so far, at the scenario's own spread; the scheduler waits for a prediction or goes on."""
     without = tried.get(without_of(use))
     if without is None:
         return [], []
-    delays = [delay for delay in DELAYS_MS if Trial(use, own_spread, delay, without_of(use).has_full_queue) in tried]
-    runs = [tried[Trial(use, own_spread, delay, without_of(use).has_full_queue)] for delay in delays]
-    return delays, [gain(now, without, objective) for now in runs]
+    there = [each for each in late(use, own_spread, is_synchronous=is_synchronous) if each in tried]
+    return [each.delay_ms for each in there], [gain(tried[each], without, objective) for each in there]
 
 
 def without_of(use: Use) -> Trial:

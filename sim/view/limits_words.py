@@ -1,0 +1,79 @@
+"""The words of a predictor's limits: up to which error and which delay a use of it is worth it."""
+
+import math
+from collections.abc import Mapping
+
+from sim.studies.predictor.break_even import (
+    DELAYS_MS,
+    E2E_PER_TOKEN,
+    WORTH,
+    Gains,
+    Limits,
+    Trial,
+    break_even,
+    limits_of,
+    within_factor_of_two,
+)
+from sim.studies.predictor.error_map import OBJECTIVES, Found, Objective
+from sim.studies.predictor.uses import Measured, Use
+from sim.view.theme import short_number, short_percent
+
+
+def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
+    """Up to where a reservation by prediction is worth it, as the end of the verdict; empty until it is known."""
+    now = limits_of(tried, found, Use.RESERVE, spread, OBJECTIVES[name])
+    if not now.by_spread[0] or not _is_known(now.waits, True) or not _is_known(now.meanwhile, False):
+        return ""
+    limit = break_even(*now.by_spread)
+    if math.isnan(limit):
+        return "; even without error a reservation by prediction is no better than no predictor"
+    late = "" if math.isnan(break_even(*now.waits)) else delay_limits(now)
+    return f"; a reservation by prediction is worth it {spread_limit(limit)}{late}"
+
+
+def limits_of_use(use: Use, name: str, now: Limits) -> str:
+    """Break-even error and delay of a use, and what it is judged by."""
+    what = name if use is Use.RESERVE else "mean E2E per token, full queue"
+    spread = break_even(*now.by_spread)
+    if math.isnan(spread):
+        return f"**{use.value.capitalize()}** (judged by {what}): no better than no predictor, even without error."
+    late = delay_limits(now)
+    if math.isnan(break_even(*now.waits)):
+        late = "; with this predictor's own error not even without delay"
+    return f"**{use.value.capitalize()}** (judged by {what}): worth it {spread_limit(spread)}{late}."
+
+
+def delay_limits(now: Limits) -> str:
+    """Break-even delay where the scheduler waits for a prediction, and, once known, where it goes on meanwhile."""
+    text = f" and {delay_limit(break_even(*now.waits))} if the scheduler waits for it"
+    gains = now.meanwhile[1]
+    if not _is_known(now.meanwhile, False):
+        return text
+    if max(gains) - min(gains) <= WORTH:
+        return f"{text}; if it goes on meanwhile, the delay does not matter here"
+    return f"{text}, {delay_limit(break_even(*now.meanwhile))} if it goes on meanwhile"
+
+
+def _is_known(gains: Gains, is_synchronous: bool) -> bool:
+    return len(gains[0]) == len(DELAYS_MS[is_synchronous])
+
+
+def objective_of_use(use: Use, name: str) -> Objective:
+    """What a use is judged by: an order leaves throughput as it is, and shortens the wait of short answers."""
+    return E2E_PER_TOKEN if use is Use.ORDER else OBJECTIVES[name]
+
+
+def spread_limit(limit: float) -> str:
+    """A break-even spread in words; there is one."""
+    if math.isinf(limit):
+        return "at every spread tried"
+    return f"below a spread of {limit:.2g} (within a factor of 2: {short_percent(within_factor_of_two(limit))})"
+
+
+def delay_limit(limit_ms: float) -> str:
+    """A break-even delay in words."""
+    if math.isnan(limit_ms):
+        return "at no delay"
+    if math.isinf(limit_ms):
+        return "at every delay tried"
+    return f"below {short_number(limit_ms)} ms" if limit_ms < 1000 else f"below {short_number(limit_ms / 1000)} s"
