@@ -6,6 +6,7 @@ it the wanted value is found by bisection. Tau is tau-b: pairs that one side tie
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,13 @@ def noise_for_class_tau(log_len: Floats, log_borders: Floats, tau: float) -> flo
         0 to 1.
     """
     points = _quantiles(log_len, POINTS // 2)  # each with all its classes
-    mean, sd = float(log_len.mean()), float(log_len.std())
+    return _class_share(points.tobytes(), log_borders.tobytes(), float(log_len.mean()), float(log_len.std()), tau)
+
+
+@lru_cache(maxsize=64)  # a study asks for the same classes on the same requests again and again
+def _class_share(points_bytes: bytes, borders_bytes: bytes, mean: float, sd: float, tau: float) -> float:
+    """The same by quantiles of the lengths, their mean and standard deviation."""
+    points, log_borders = (np.frombuffer(each, np.float64) for each in (points_bytes, borders_bytes))
     order = np.sign(np.subtract.outer(points, points))
     pairs, untied = _pairs(points)
 
