@@ -19,10 +19,12 @@ def number(text: str) -> float:
 
 
 def wait_for_results(page: Any, words_while_searching: str) -> None:
-    """Until nothing on the page is being computed."""
+    """Until the page has been drawn and nothing on it is being computed."""
     page.wait_for_function(
         "words => document.querySelector('h1') && !document.querySelector('h1').innerText.includes(words)"
-        " && !document.querySelector('[data-testid=\"stProgress\"]')",
+        " && document.querySelector('[data-testid=\"stApp\"]').dataset.testScriptState === 'notRunning'"
+        " && !document.querySelector('[data-testid=\"stProgress\"]')"
+        " && ![...document.querySelectorAll('button')].some(each => each.innerText === 'Stop')",
         arg=words_while_searching,
         timeout=240_000,
     )
