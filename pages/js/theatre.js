@@ -88,7 +88,7 @@ class Stage {
     this.part('request').value = '';
     this.button('preemption').disabled = !this.run.preemptions.length;
     this.button('stall').disabled = !this.run.stall;
-    legend(this.host.querySelector('.legend'), this.run.states);
+    legend(this.host.querySelector('.legend'), this.run.statesSeen());
     this.host.querySelector('.hint').textContent = hint(this.run);
     this.go(0);
     this.look(-1);
@@ -157,7 +157,8 @@ class Stage {
     this.host.querySelector('.memory').textContent =
       `KV memory: ${number.format(run.blocks - run.free[k])} of ${number.format(run.blocks)} blocks, `
       + `${number.format(run.running[k])} running`;
-    this.host.querySelector('.waiting').textContent = `Queue: ${number.format(run.waiting[k])} waiting, ${run.queueOrder}`;
+    this.host.querySelector('.waiting').textContent = run.waiting[k]
+      ? `Queue: ${number.format(run.waiting[k])} waiting, ${run.queueOrder}` : 'Queue: nobody waits';
     this.queue(run.queueAt(k));
     this.draw();
   }

@@ -38,6 +38,12 @@ export class Run {
 
   isPreempted(i, step) { return this.segmentAt(i, step)?.state === PREEMPTED; }
 
+  /** Looks of the states that occur. */
+  statesSeen() {
+    const seen = new Set(this.requests.flatMap(({segments}) => segments.map(({state}) => state)));
+    return this.states.filter((_, state) => seen.has(state));
+  }
+
   segmentAt(i, step) {
     const {segments} = this.requests[i];
     const at = firstReaching(segments, step);

@@ -27,6 +27,10 @@ class State(IntEnum):
     PASSED_OVER = 4  # running, but the step has no token for it
     PREEMPTED = 5
     HELD = 6  # finished, or cut to run again later, in a batch that has not ended
+    PAUSED = 7  # waits with its KV in memory, as others go first in this step
+
+
+OUT = frozenset({State.WAITING, State.PREEMPTED, State.PAUSED})  # the step table counts them as waiting
 
 
 class Segment(NamedTuple):
@@ -73,6 +77,7 @@ def lives(
     *,
     is_held: bool = False,
     is_restarted: bool = False,
+    chooses_anew: bool = False,
     columns: AsyncColumns | None = None,
     is_overlapped: bool = False,
 ) -> list[Life]:
@@ -86,6 +91,8 @@ def lives(
         Finished members keep their places until the batch ends.
     is_restarted : bool
         Who gives way loses its answer too and generates it anew.
+    chooses_anew : bool
+        Every iteration chooses among all live requests, so that who gets no token does not run.
     columns : AsyncColumns, optional
         Of an asynchronous run.
     is_overlapped : bool
@@ -103,9 +110,10 @@ def lives(
     leaves[has_ended] = last_seen[finished[has_ended]]
     stays = np.full(len(arrival), num_steps - 1)
     if requests.gone_s is not None:
-        stays = np.searchsorted(table.start_s, np.nan_to_num(requests.gone_s, nan=np.inf)) - 1
+        stays = _stays(table, arrival, np.nan_to_num(requests.gone_s, nan=np.inf))
     leaves = np.where(has_ended, leaves, stays)
     ends = _batch_ends(table, step_of_row) if is_held else None
+    quiet = State.PAUSED if chooses_anew else State.PASSED_OVER
     order = np.argsort(table.scheduled[:, 0], kind="stable")
     borders = np.searchsorted(table.scheduled[order, 0], np.arange(len(arrival) + 1))
     found = []
@@ -119,7 +127,7 @@ def lives(
             is_cut = runs[-1].computed + runs[-1].growth * (runs[-1].last - runs[-1].first) < sum(sizes) - 1
             leaves[i] = stays[i] if is_cut else ends[finished[i]]
             finished[i] = -1 if is_cut else finished[i]
-        segments = _segments(runs, begin, int(leaves[i]), preempted[i], ends)
+        segments = _segments(runs, begin, int(leaves[i]), preempted[i], ends, quiet)
         found.append(Life(segments, _chunks(rows), rows.step[rows.is_output], int(finished[i])))
     return found
 
@@ -134,6 +142,18 @@ def _seen(table: StepTable, columns: AsyncColumns | None, *, is_overlapped: bool
     called_s[follows] = table.start_s[follows - 1]
     last_seen[follows - 1] = follows
     return called_s, last_seen
+
+
+def _stays(table: StepTable, arrival: Ints, gone_s: Floats) -> Ints:
+    """Last step in which those whose clients give up are there.
+
+    Every call looks who is gone before others join: who comes and gives up during one step is in the next one's queue.
+    """
+    last = np.searchsorted(table.start_s, gone_s) - 1
+    follows = np.append(table.start_s[1:] == table.end_s[:-1], False)  # the step after each starts with its end
+    during = np.clip(arrival - 1, 0, len(follows) - 1)
+    is_next = (arrival > 0) & (arrival < len(follows)) & follows[during]
+    return np.where(is_next, np.maximum(last, arrival), last)
 
 
 def _steps_of(request: Ints, start: Ints, num_requests: int) -> list[list[int]]:
@@ -202,29 +222,31 @@ def _runs(rows: Rows) -> list[Segment]:
     ]
 
 
-def _segments(runs: list[Segment], begin: int, leaves: int, preempted: list[int], ends: Ints | None) -> list[Segment]:
+def _segments(
+    runs: list[Segment], begin: int, leaves: int, preempted: list[int], ends: Ints | None, quiet: State
+) -> list[Segment]:
     """One request's steps from its arrival on, without a gap."""
     first = runs[0].first if runs else leaves + 1
     found = [Segment(begin, first - 1, State.WAITING, 0, 0)] if begin < first else []
     for run in runs:
         if found and run.first > found[-1].last + 1:
-            found += _between(found[-1], run.first - 1, preempted, ends)
+            found += _between(found[-1], run.first - 1, preempted, ends, quiet)
         found.append(run)
     if runs and leaves > found[-1].last:
-        found += _between(found[-1], leaves, preempted, ends)
+        found += _between(found[-1], leaves, preempted, ends, quiet)
     return found
 
 
-def _between(before: Segment, last: int, preempted: list[int], ends: Ints | None) -> list[Segment]:
+def _between(before: Segment, last: int, preempted: list[int], ends: Ints | None, quiet: State) -> list[Segment]:
     """Steps without a row: in memory until a preemption, if there is one, or until the batch ends (`ends`)."""
     computed = before.computed + before.growth * (before.last - before.first)
     first = before.last + 1
     at = next((step for step in preempted if first <= step <= last), None)
     if at is not None:
-        quiet = [Segment(first, at - 1, State.PASSED_OVER, computed, 0)] if at > first else []
-        return [*quiet, Segment(at, last, State.PREEMPTED, 0, 0)]
+        until_then = [Segment(first, at - 1, quiet, computed, 0)] if at > first else []
+        return [*until_then, Segment(at, last, State.PREEMPTED, 0, 0)]
     if ends is None:
-        return [Segment(first, last, State.PASSED_OVER, computed, 0)]
+        return [Segment(first, last, quiet, computed, 0)]
     end = min(int(ends[before.last]), last)
     held = [Segment(first, end, State.HELD, computed, 0)] if end >= first else []
     return [*held, Segment(end + 1, last, State.WAITING, 0, 0)] if last > end else held
@@ -260,8 +282,8 @@ def queues(
     leave: dict[int, list[int]] = {}
     for i, life in enumerate(found):
         for segment in life.segments:
-            if segment.state in (State.WAITING, State.PREEMPTED):
-                if segment.state == State.WAITING:
+            if segment.state in OUT:
+                if segment.state != State.PREEMPTED:
                     enter.setdefault(segment.first, []).append(i)
                 leave.setdefault(segment.last + 1, []).append(i)
     thrown_out = np.split(table.preempted[:, 0], table.preempted_start[1:-1])

@@ -13,7 +13,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import replayed, saturated
 from sim.studies.theatre import Life, Requests, Stall, lanes, lives, queues, worst_stall
-from sim.systems import SYSTEMS
+from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS
 from sim.systems.warm_up import FIRST, loop_of
 from sim.workload import Trace
 
@@ -73,6 +73,7 @@ def play_of(result: Result) -> Play:
         requests,
         is_held=knobs.holds_batches,
         is_restarted=knobs.choices.eviction == "restart" or (knobs.choices.order == "planned" and knobs.recollect),
+        chooses_anew=knobs.choices.order in PREEMPTIVE_ORDERS,
         columns=columns and _first_calls(columns, len(table.start_s)),
         is_overlapped=SYSTEMS[knobs.system].engine == "sglang" and not knobs.sglang.disable_overlap_schedule,
     )

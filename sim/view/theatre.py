@@ -29,6 +29,7 @@ STATE_STYLE = {
     State.PASSED_OVER: StateStyle("in memory, no token", theme.SKY, True),
     State.PREEMPTED: StateStyle("preempted", theme.VERMILION, True),
     State.HELD: StateStyle("finished, held", theme.PURPLE, True),
+    State.PAUSED: StateStyle("waiting, KV kept", theme.BLUE, True),
 }
 
 

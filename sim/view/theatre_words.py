@@ -34,6 +34,7 @@ class Happening(NamedTuple):
     num_decoding: int
     num_passed_over: int
     num_held: int
+    num_paused: int
     finished: list[int]
     cut: list[int]  # by their batch's limit, to run again
 
@@ -51,9 +52,9 @@ def lines(play: Play) -> list[Line]:
 def happenings(play: Play) -> list[Happening]:
     """Every step of the table, sorted by what it is about."""
     table = play.table
-    steps = [Happening([], [], [], [], 0, 0, 0, [], []) for _ in range(len(table.start_s))]
-    decoding, passed_over, held = (np.zeros(len(steps) + 1, np.int64) for _ in range(3))
-    marks = {State.DECODE: decoding, State.PASSED_OVER: passed_over, State.HELD: held}
+    steps = [Happening([], [], [], [], 0, 0, 0, 0, [], []) for _ in range(len(table.start_s))]
+    counted = (State.DECODE, State.PASSED_OVER, State.HELD, State.PAUSED)
+    marks = {state: np.zeros(len(steps) + 1, np.int64) for state in counted}
     for i, life in enumerate(play.found):
         for segment in life.segments:
             if (mark := marks.get(segment.state)) is not None:
@@ -66,8 +67,8 @@ def happenings(play: Play) -> list[Happening]:
         (steps[step].finished if play.found[i].finished == step else steps[step].cut).append(i)
     counts = zip(*(np.cumsum(each) for each in marks.values()), strict=True)
     return [
-        step._replace(num_decoding=int(d), num_passed_over=int(p), num_held=int(h))
-        for step, (d, p, h) in zip(steps, counts, strict=False)
+        step._replace(num_decoding=int(d), num_passed_over=int(o), num_held=int(h), num_paused=int(p))
+        for step, (d, o, h, p) in zip(steps, counts, strict=False)
     ]
 
 
@@ -98,6 +99,7 @@ def in_words(happening: Happening, play: Play) -> str:
         f"{happening.num_decoding} decode" if happening.num_decoding else "",
         f"{happening.num_passed_over} in memory without a token" if happening.num_passed_over else "",
         f"{happening.num_held} finished but held" if happening.num_held else "",
+        _paused(happening.num_paused),
         f"{_requests(happening.cut)} cut at the batch's limit, to run again later" if happening.cut else "",
         _finished(happening.finished, play),
     ]
@@ -152,6 +154,10 @@ def _finished(finished: list[int], play: Play) -> str:
         tokens = int(play.result.inputs.output_len[finished[0]])
         return f"request {finished[0]} done after {_count(tokens, 'token')}"
     return f"{_requests(finished)} done"
+
+
+def _paused(number: int) -> str:
+    return f"{number} {'waits' if number == 1 else 'wait'} with KV in memory" if number else ""
 
 
 def _requests(ids: list[int]) -> str:

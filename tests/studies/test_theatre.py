@@ -10,20 +10,14 @@ from sim.engine.inputs import Order
 from sim.presets import preset
 from sim.result import Result
 from sim.scenario import with_values
-from sim.studies.theatre import Requests, Segment, State, lanes, lives, queues, worst_stall
+from sim.studies.theatre import OUT, Requests, Segment, State, lanes, lives, queues, worst_stall
 from sim.studies.theatre_play import play, play_of
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from tests import naive
-from tests.general_scenarios import Drawn, drawn
+from tests.general_scenarios import drawn
 from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
-
-PLANNED = {
-    "group_size": st.sampled_from([1, 3, 256]),
-    "batch_by_length": st.booleans(),
-    "recollect": st.booleans(),
-    "delivery": st.sampled_from(["batch", "stream"]),
-}
+from tests.test_naive_general import FAMILIES, Family
 
 
 def put_together(scenario: Scenario, *, is_async: bool = False):
@@ -51,7 +45,7 @@ def at(life, step):
 def assert_counts(run, found, rules):
     for step in range(len(run.steps.start_s)):
         here = [segment for life in found if (segment := at(life, step)) is not None]
-        is_waiting = [segment.state in (State.WAITING, State.PREEMPTED) for segment in here]
+        is_waiting = [segment.state in OUT for segment in here]
         assert sum(is_waiting) == run.steps.waiting[step]
         assert len(here) - sum(is_waiting) == run.steps.running[step]
         if not rules.prefix_caching and rules.reserve == engine.Reserve.CHUNK:
@@ -73,17 +67,23 @@ def test_members_of_a_batch_are_where_the_table_counts_them(scenario: Scenario) 
     assert_counts(run, found, scenario.rules)
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
-@given(drawn("seq_sched", PLANNED, [{"kind": "point", "spread": 0.6}]))
-def test_members_of_planned_batches_are_where_the_table_counts_them(example: Drawn) -> None:
+@pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_members_and_queue_of_every_family_are_where_the_table_counts_them(family: Family, data) -> None:
+    example = data.draw(drawn(family.system, family.knobs, family.predictors))
     plan = plan_of(example.scenario, example.resolved, example.requests, example.info, example.step_time)
     run = run_plan(plan, example.requests, example.step_time, record_steps=True)
     result = Result(example.scenario, example.resolved, example.requests, example.info, run)
-    found = play_of(result).found
+    shown = play_of(result)
+    queue: list[int] = []
+    changes = dict(shown.queues)
     for step in range(len(run.steps.start_s)):
-        here = [segment.state for life in found if (segment := at(life, step)) is not None]
-        assert sum(state in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.waiting[step]
-        assert sum(state not in (State.WAITING, State.PREEMPTED) for state in here) == run.steps.running[step]
+        here = [segment.state for life in shown.found if (segment := at(life, step)) is not None]
+        assert sum(state in OUT for state in here) == run.steps.waiting[step]
+        assert sum(state not in OUT for state in here) == run.steps.running[step]
+        queue = changes.get(step, queue)
+        assert len(queue) == len(set(queue)) == run.steps.waiting[step]
 
 
 @settings(max_examples=40)
@@ -111,7 +111,7 @@ def test_members_and_queue_of_sglang_are_where_the_table_counts_them(name: str, 
     counted = {is_waiting: np.zeros(num_steps, np.int64) for is_waiting in (False, True)}
     for life in shown.found:
         for segment in life.segments:
-            is_waiting = segment.state in (State.WAITING, State.PREEMPTED)
+            is_waiting = segment.state in OUT
             counted[is_waiting][segment.first : segment.last + 1] += 1
     assert counted[False].tolist() == shown.table.running.tolist()
     assert counted[True].tolist() == shown.table.waiting.tolist()
@@ -123,7 +123,7 @@ def test_members_of_an_asynchronous_run_are_where_the_table_counts_them(scenario
     run, _, found = put_together(scenario, is_async=True)
     for step in range(len(run.steps.start_s)):
         here = [segment for life in found if (segment := at(life, step)) is not None]
-        assert sum(s.state not in (State.WAITING, State.PREEMPTED) for s in here) == run.steps.running[step]
+        assert sum(s.state not in OUT for s in here) == run.steps.running[step]
 
 
 @settings(max_examples=150)
@@ -326,3 +326,30 @@ def test_whose_client_gave_up_is_gone_from_the_next_step_on(preemption):
     )
     _, second = lives(unserved, requests)
     assert second.segments == [Segment(0, 2, State.WAITING, 0, 0)]
+
+
+def test_who_is_passed_over_runs_unless_every_iteration_chooses_anew():
+    # request 1 computes its prompt, gets no token in steps 1 and 2, and goes on in step 3
+    displaced = table(
+        (0.0, 1.0, [(0, 3, 0, 3), (1, 2, 0, 2)], [], []),
+        (1.0, 2.0, [(0, 1, 3, 4)], [], []),
+        (2.0, 3.0, [(0, 1, 4, 5)], [], []),
+        (3.0, 4.0, [(0, 1, 5, 6), (1, 1, 2, 3)], [], [0, 1]),
+    )
+    _, runs = lives(displaced, two_requests())
+    assert runs.segments[1] == Segment(1, 2, State.PASSED_OVER, 2, 0)
+    found = lives(displaced, two_requests(), chooses_anew=True)
+    assert found[1].segments == [
+        Segment(0, 0, State.PREFILL, 2, 0),
+        Segment(1, 2, State.PAUSED, 2, 0),
+        Segment(3, 3, State.DECODE, 3, 0),
+    ]
+    assert queues(found, two_requests(), displaced, by_arrival=True) == [(1, [1]), (3, [])]
+
+
+def test_who_comes_and_gives_up_during_one_step_is_in_the_queue_of_the_next():
+    steps = table((0.0, 4.25, [(0, 3, 0, 3)], [], []), (4.25, 5.0, [(0, 1, 3, 4)], [], []), (6.0, 7.0, [], [], []))
+    requests = two_requests((0.0, 1.0))._replace(gone_s=np.array([np.nan, 4.0]))
+    assert lives(steps, requests)[1].segments == [Segment(1, 1, State.WAITING, 0, 0)]
+    idle = two_requests((0.0, 5.1))._replace(gone_s=np.array([np.nan, 5.9]))  # looked for before step 2 begins
+    assert lives(steps, idle)[1].segments == []

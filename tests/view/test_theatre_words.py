@@ -168,3 +168,11 @@ def test_a_long_run_is_cut_and_says_so(monkeypatch):
     cut = first_steps(run.table, 2)
     assert len(cut.scheduled) == cut.scheduled_start[-1] == 4
     assert cut.finished.tolist() == [1]
+
+
+def test_who_is_displaced_waits_with_its_memory_as_the_table_counts_it():
+    shown = play(with_values(preset("burst"), {"scheduler": {"system": "rank"}}), num_requests=60)
+    line = next(each.text for each in reversed(lines(shown)) if each.first <= 31)
+    assert (shown.table.running[31], shown.table.waiting[31]) == (1, 6)
+    assert "6 wait with KV in memory" in line
+    assert "without a token" not in line
