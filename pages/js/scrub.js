@@ -165,6 +165,11 @@ function placeMarkers(group, x, y) {
     point.style.display = isThere ? '' : 'none';
     if (isThere) point.setAttribute('transform', `translate(${x[i]},${y[i]})`);
   });
+  group.querySelectorAll('.textpoint text').forEach((label, i) => {
+    if (i >= x.length || !Number.isFinite(y[i])) return;
+    label.setAttribute('x', x[i]);
+    label.setAttribute('y', y[i]);
+  });
 }
 
 function placeShape(host, shape, i) {

@@ -1,14 +1,19 @@
 """A card: border, title, switch, and whatever stands in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import streamlit as st
 
 
 @contextmanager
-def card(key: str, title: str, choices: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A bordered card; yields the choice of its switch, whose choices map to what is written on them."""
+def card(
+    key: str, title: str, choices: Mapping[str, str] | None = None, beside: Callable[[str], None] | None = None
+) -> Iterator[str]:
+    """A bordered card; yields the choice of its switch, whose choices map to what is written on them.
+
+    `beside` draws what else stands in the line of the title, given that choice.
+    """
     with st.container(border=True, key=f"card_{key}", gap=None):
         choice = ""
         with st.container(horizontal=True, vertical_alignment="center", key=f"cardhead_{key}"):
@@ -24,4 +29,6 @@ def card(key: str, title: str, choices: Mapping[str, str] | None = None) -> Iter
                     label_visibility="collapsed",
                     persist_state="session",
                 )
+            if beside:
+                beside(choice)
         yield choice

@@ -89,12 +89,18 @@ def memory_figure(run: RunView, base: Pins) -> go.Figure:
 
 def trade_offs(asked: Asked, current: RunView, pins: Pins) -> LoadFeed | FrontierFeed:
     """What is given for what, filled in while the page is already there: against load, or users against the GPU."""
-    with card("load", "Trade-offs", TRADE_OFFS) as which:
+    is_log = False
+
+    def log_switch(which: str) -> None:
+        nonlocal is_log
+        if which == "frontier":
+            is_log = st.toggle("Log axes", key="frontier_log", persist_state="session")
+
+    with card("load", "Trade-offs", TRADE_OFFS, log_switch) as which:
         feed: LoadFeed | FrontierFeed
         if which == "load":
             feed = load_feed(asked, current, next((run for pin, run in pins if pin.key == asked.base), None))
         else:
-            is_log = st.toggle("Log axes", key="frontier_log", persist_state="session")
             feed = frontier_feed(asked, current, pins, is_log=is_log)
         address = None if feed.is_done else publish(feed)
         figure, words = feed.picture()

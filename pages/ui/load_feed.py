@@ -6,13 +6,14 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
-from ui.asked import Asked
+from ui.asked import Asked, Pin
 from ui.live_plot import spec_of
 from ui.load_job import LoadJob, curve_key, load_job, pinned_load_job
 
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadPoint, curve, without_load
 from sim.view import alt, load_figure
+from sim.view.lines import Pinned
 from sim.view.run_view import RunView
 
 
@@ -23,6 +24,7 @@ class LoadFeed:
     scenario: Scenario
     jobs: Sequence[LoadJob]
     runs: Sequence[RunView]  # the same order: each run is a point of its curve
+    pin: Pin | None = None  # whose curve is the second
 
     @property
     def version(self) -> int:
@@ -60,7 +62,7 @@ class LoadFeed:
             is_on_curve=elsewhere is None,
             problem=next((job.problem for job in self.jobs if job.problem), ""),
             limit=per_token.limit,
-            pinned=curve(points[1]) if len(points) > 1 else None,
+            pins=[Pinned(curve(each), self.pin.name, self.pin.dash) for each in points[1:] if self.pin],
         )
         return figure, alt.load(points[0])
 
@@ -76,7 +78,7 @@ def load_feed(asked: Asked, current: RunView, pinned: RunView | None) -> LoadFee
     if pinned is not None and asked.pinned is not None:
         jobs.append(pinned_load_job(without_load(asked.pinned), asked.trace))
         runs.append(pinned)
-    feed = LoadFeed(asked.scenario, jobs, runs)
+    feed = LoadFeed(asked.scenario, jobs, runs, asked.base_pin)
     st.session_state.load_feed = feed
     return feed
 

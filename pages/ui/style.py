@@ -38,7 +38,13 @@ _CSS = """
 [class*="st-key-cardhead_"] [data-testid="stMarkdownContainer"] {margin-bottom: 0;}
 [class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
 [class*="st-key-cardhead_"] button p {font-size: .8rem;}
-.live-plot {width: 100%; height: clamp(252px, calc((100vh - 21.9rem) / 2), 460px);}
+.live-plot {width: 100%; height: clamp(246px, calc((100vh - 21.9rem - var(--lines-above, 0rem)) / 2), 460px);}
+[data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 1.4rem;}
+@media (max-width: 1600px) {
+  .st-key-head:has(.st-key-pin) {min-height: 4.4rem;}
+  [data-testid="stMain"]:has(.st-key-pin) {--lines-above: 1.3rem;}
+  [data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 2.7rem;}
+}
 [class*="st-key-carried"], .st-key-scrub {display: none;}
 [data-scrub] > * {display: none !important;}
 [data-scrub]::after {content: attr(data-scrub); white-space: nowrap;}

@@ -67,7 +67,7 @@ def deployments(
             yaxis=axis("", tickfont={"size": 11}, categoryorder="array", categoryarray=names)
             | _room(len(names), min(num_expected, MOST_BARS)),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},
-            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
+            annotations=[] if is_complete else [note(INCOMPLETE)],
         ),
     )
 

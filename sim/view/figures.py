@@ -22,6 +22,7 @@ NO_VALUES = "no values: nothing finished, or all tokens of an answer come at onc
 TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+MARK_SIDES = {"p50": "middle right", "p95": "middle left", "p99": "bottom right"}  # of the curve, where none runs
 
 
 def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figure:
@@ -61,7 +62,7 @@ def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = (
     limit = [] if current.limit is None else [current.limit * scale]
     notes = [] if current.num_values else [note(NO_VALUES, 0.5, 0.5)]
     if limit:
-        notes.append(note(_limit_label(current), font={"color": theme.VERMILION, "size": 11.5}))
+        notes.append(note(_limit_label(current), font={"size": 11.5}))
     return go.Figure(
         [*lines, _marks(current)],
         layout(
@@ -71,7 +72,7 @@ def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = (
             yaxis=axis("share of values at or below (%)", range=[-2, 103], tickvals=[0, 25, 50, 75, 100]),
             shapes=_limit_shapes(limit[0]) if limit else [],
             annotations=notes,
-            legend=theme.CORNER_LEGEND if len(pins) > 1 else theme.TOP_LEGEND,
+            legend=theme.CORNER_LEGEND if len(pins) > 2 else theme.TOP_LEGEND,
         ),
     )
 
@@ -109,11 +110,14 @@ def _marks(run: Distribution) -> go.Scatter:
     return go.Scatter(
         x=values,
         y=[SHARE_OF_MARK[name] for name in run.marks],
-        text=[f"{name} {short_number(x)} {run.quantity.unit}" for name, x in zip(run.marks, values, strict=True)],
+        text=list(run.marks),
+        textposition=[MARK_SIDES[name] for name in run.marks],
+        textfont={"size": 10.5},
+        customdata=[f"{name} {short_number(x)} {run.quantity.unit}" for name, x in zip(run.marks, values, strict=True)],
         uid="marks",
-        mode="markers",
+        mode="markers+text",
         marker={"color": theme.BLUE, "size": 7, "symbol": "circle-open", "line": {"width": 2}},
-        hovertemplate="%{text}<extra></extra>",
+        hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
     )
 

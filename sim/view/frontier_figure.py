@@ -12,6 +12,7 @@ from sim.view.lines import Pinned, Style, note, positive_range, runs, short
 from sim.view.theme import axis, layout, log_axis, short_number
 
 INCOMPLETE = "incomplete: more points are being computed"
+DOMINATED = "○ another point is better in both"
 NO_USERS = "all tokens of an answer come at once: there is no interactivity to show"
 USER_AXIS = "interactivity, output tokens/s of one user (1,000 / median TPOT in ms)"
 GPU_AXIS = "output tokens/s of one GPU"
@@ -54,8 +55,8 @@ def frontier(
     plotly.graph_objects.Figure
     """
     is_felt = any(not np.isnan(point.tokens_per_s_user) for point in points)
-    text = problem or ("" if is_complete else INCOMPLETE)
-    notes = [note(text, font={"color": theme.VERMILION})] if text else []
+    text = problem or (INCOMPLETE if not is_complete else DOMINATED if is_felt and any(is_dominated(points)) else "")
+    notes = [note(text)] if text else []
     if is_complete and not is_felt:
         notes.append(note(NO_USERS, 0.5, 0.5))
     traces = [_line(run, name, style, knob) for run, name, style in runs(points, pins)]

@@ -44,7 +44,7 @@ def limits(of_uses: Mapping[Use, Limits], *, is_complete: bool) -> go.Figure:
                 nticks=6,
                 range=[max(1.15 * low, WORST_SHOWN) - 2, 1.1 * high],
             ),
-            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
+            annotations=[] if is_complete else [note(INCOMPLETE)],
         ),
     )
 

@@ -21,11 +21,6 @@ class Pinned(NamedTuple, Generic[Run]):
     dash: str = theme.PIN_DASHES[0]
 
 
-def alone(pinned: Run | None) -> list[Pinned[Run]]:
-    """What a figure of at most one pinned run draws."""
-    return [] if pinned is None else [Pinned(pinned)]
-
-
 def runs(current: Run, pins: Sequence[Pinned[Run]]) -> list[tuple[Run, str, Style]]:
     """The runs to draw with name and line, pinned ones first so that they lie below."""
     below = [(pin.run, pin.name, theme.PINNED | {"dash": pin.dash}) for pin in pins]

@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
-from sim.view.lines import Style, across, alone, note, positive_range, runs, short
+from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, log_axis
+from sim.view.theme import axis, layout, log_axis, short_number
 
 INCOMPLETE = "incomplete: more points are being computed"
 RELEASED = "curve: before the knob was moved; this run: where it is now"
+UNSTABLE = "○ the queue grows"
 TOO_FEW = "P99 needs at least 100 requests"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
@@ -35,13 +36,13 @@ def load(
     is_on_curve: bool = True,
     problem: str = "",
     limit: float | None = None,
-    pinned: LoadCurve | None = None,
+    pins: Sequence[Pinned[LoadCurve]] = (),
 ) -> go.Figure:
     """P99 latency above, throughput below, against load; the operating point stands on a dotted line.
 
     Parameters
     ----------
-    curve, pinned : LoadCurve
+    curve : LoadCurve
     quantity : Quantity
         Of the latency.
     load_title : str
@@ -58,13 +59,15 @@ def load(
         Why points will stay missing; the figure says that too.
     limit : float, optional
         Of the latency, in its stored unit.
+    pins : sequence of Pinned
+        The curves it is compared with.
 
     Returns
     -------
     plotly.graph_objects.Figure
     """
     scale = quantity.scale
-    traces = [trace for run in runs(curve, alone(pinned)) for trace in _curve(*run, quantity)]
+    traces = [trace for run in runs(curve, pins) for trace in _curve(*run, quantity)]
     latencies = [trace.y for trace in traces if trace.yaxis == "y"]
     if operating is not None:
         traces += _mark(operating, quantity)
@@ -79,9 +82,9 @@ def load(
             xaxis=log_axis(f"{load_title}, log scale", *positive_range([all_loads]), anchor="y2"),
             yaxis=log_axis(f"p99 {quantity.short} ({quantity.unit})", *positive_range(latencies), domain=[0.56, 1]),
             yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
-            showlegend=pinned is not None or operating is not None,
+            showlegend=bool(pins) or operating is not None,
             shapes=_shapes(operating, None if limit is None else limit * scale),
-            annotations=_notes(curve, is_complete, is_on_curve, problem),
+            annotations=_notes(curve, is_complete, is_on_curve, problem, _limit_label(limit, quantity)),
         ),
     )
 
@@ -141,9 +144,18 @@ def _shapes(operating: LoadPoint | None, limit: float | None) -> list[dict[str, 
     return shapes
 
 
-def _notes(curve: LoadCurve, is_complete: bool, is_on_curve: bool, problem: str) -> list[dict[str, Any]]:
+def _limit_label(limit: float | None, quantity: Quantity) -> str:
+    return "" if limit is None else f"┈ SLO {short_number(limit * quantity.scale)} {quantity.unit}"
+
+
+def _notes(
+    curve: LoadCurve, is_complete: bool, is_on_curve: bool, problem: str, limit_label: str
+) -> list[dict[str, Any]]:
+    """What is amiss with the curve; else what its dotted line and its hollow points are."""
     text = problem or (RELEASED if not is_on_curve else "" if is_complete else INCOMPLETE)
-    notes = [note(text, font={"color": theme.VERMILION})] if text else []
+    if not text:
+        text = "   ".join(each for each in (limit_label, UNSTABLE if curve.is_unstable.any() else "") if each)
+    notes = [note(text, font={"size": 11.5})] if text else []
     if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
         notes.append(note(TOO_FEW, 0.5, 0.8))
     return notes

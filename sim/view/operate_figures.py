@@ -64,7 +64,7 @@ def caps(points: Sequence[CapPoint], cap: int, *, is_complete: bool) -> go.Figur
             yaxis=axis("answers/s, full<br>server (% change)", domain=[0.5, 1], zeroline=True, nticks=5),
             yaxis2=axis("share (%)", rangemode="tozero", domain=[0, 0.38], nticks=4),
             shapes=[across(cap, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"}, layer="below")],
-            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
+            annotations=[] if is_complete else [note(INCOMPLETE)],
             legend=theme.RIGHT_LEGEND | {"traceorder": "normal"},
             margin={"l": theme.LEFT_MARGIN_PX + 12, "r": 142, "t": 22, "b": 38},
         ),
@@ -117,7 +117,7 @@ def margins(
             yaxis=axis("preempted (%)", rangemode="tozero", domain=[0.56, 1], nticks=4),
             yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
             shapes=shapes,
-            annotations=[] if is_complete else [note(INCOMPLETE, font={"color": theme.VERMILION})],
+            annotations=[] if is_complete else [note(INCOMPLETE)],
             **axes,
         ),
     )

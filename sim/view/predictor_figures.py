@@ -95,7 +95,7 @@ def error_map(
             ),
             yaxis=axis("error size (spread, log units)", range=[-0.14, top], nticks=6, showgrid=False),
             annotations=[note(quantity.axis_title)]
-            + ([] if is_complete else [note(INCOMPLETE, 0.3, font={"color": theme.VERMILION}, yanchor="bottom")]),
+            + ([] if is_complete else [note(INCOMPLETE, 0.3, yanchor="bottom")]),
             margin={"l": theme.LEFT_MARGIN_PX, "r": 8, "t": 22, "b": 38},
         ),
     )
@@ -178,13 +178,13 @@ def bias_curve(
         )
     shapes = [_side(-2.2, 0, theme.VERMILION), _side(0, 2.2, theme.SKY), across(0, {"color": theme.GREY, "width": 1})]
     notes = [
-        note("◂ under-predicts", 0.25, 1.015, yanchor="bottom", font={"color": theme.VERMILION}),
-        note("over-predicts ▸", 0.75, 1.015, yanchor="bottom", font={"color": theme.BLUE}),
+        note("◂ under-predicts", 0.25, 1.015, yanchor="bottom"),
+        note("over-predicts ▸", 0.75, 1.015, yanchor="bottom"),
     ]
     if best is not None:
         shapes.append(across(best.best_bias / TWICE, {"color": theme.GREEN, "width": 2, "dash": "dash"}))
     if not is_complete:
-        notes.append(note(INCOMPLETE, 0.5, 0.5, font={"color": theme.VERMILION}))
+        notes.append(note(INCOMPLETE, 0.5, 0.5))
     return go.Figure(
         traces,
         layout(

@@ -132,8 +132,8 @@ def log_ticks(low: float, high: float) -> dict[str, Any]:
 
 
 def short_percent(share: float) -> str:
-    """A share in percent, two digits or three near the whole; 100 % only where nothing is missing."""
-    digits = 0 if 0.1 <= share < 0.99 or share in (0, 1) else 1
+    """A share in percent, two digits or three near the whole: nothing is rounded up to 99 %, nor to 100 %."""
+    digits = 0 if 0.1 <= share < 0.985 or share in (0, 1) else 1
     return f"{share if share == 1 else min(share, 0.999):.{digits}%}".replace("%", " %")
 
 

@@ -140,7 +140,8 @@ def _held_by_stragglers(summary: Summary) -> str:
 
 def _preempted(summary: Summary) -> str:
     """Of how many requests, and what became of their KV where it was not thrown away."""
-    text = f"{summary['metrics']['preempted_requests']:,} requests"
+    preempted = summary["metrics"]["preempted_requests"]
+    text = f"{preempted:,} request{'' if preempted == 1 else 's'}"
     swaps, failures = (summary["counters"].get(name, 0) for name in ("swaps", "oom_count"))
     if failures:
         return f"{text}, {failures:,} out of memory"

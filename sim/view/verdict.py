@@ -11,6 +11,7 @@ Summary = Mapping[str, Any]
 
 NOTABLE = 0.05  # shares below this are not worth a clause
 FULL = 0.85
+MEETS = 0.99  # of requests within their limits
 
 
 def verdict(
@@ -62,7 +63,7 @@ def _standing(summary: Summary) -> str:
         return "Saturated"
     if share is None:
         return "Stable"
-    if share >= 0.99:
+    if share >= MEETS:
         return f"Meets its limits ({short_percent(share)} of requests)"
     return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({short_percent(share)} of requests within)"
 
@@ -127,7 +128,7 @@ def _limiting(summary: Summary) -> str:
     if used >= FULL:
         return f"KV memory is full, {short_percent(used)} of it in use"
     share = summary["slo"]["attainment"]
-    if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE and (share is None or share >= 0.9):
+    if rows["free_no_demand"] + rows["cached_prefix"] >= NOTABLE and (share is None or share >= MEETS):
         return f"it could take more: {short_percent(used)} of KV memory is in use"
     return f"{short_percent(used)} of KV memory is in use"
 

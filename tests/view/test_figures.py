@@ -91,6 +91,25 @@ def test_an_incomplete_load_curve_says_so():
     assert not any("incomplete" in text for text in texts(True))
 
 
+def test_a_load_curve_says_what_its_dotted_line_and_its_hollow_points_are():
+    def texts(*grows: bool) -> list[str]:
+        found = [each._replace(is_unstable=bad) for each, bad in zip(points(1, 2), grows, strict=True)]
+        figure = load_figure.load(curve(found), TPOT, "rate", (1, 2), None, is_complete=True, limit=0.05)
+        return [note.text for note in figure.layout.annotations]
+
+    assert texts(False, False) == ["┈ SLO 50 ms"]
+    assert texts(False, True) == ["┈ SLO 50 ms   ○ the queue grows"]
+
+
+def test_the_pinned_load_curve_has_the_name_and_dash_of_its_pin():
+    here, pin = curve(points(1, 2)), Pinned(curve(points(1, 2)), "pin 2", "dot")
+    figure = load_figure.load(here, TPOT, "rate", (1, 2), None, is_complete=True, pins=[pin])
+    assert [(line.name, line.line.dash) for line in figure.data if line.showlegend] == [
+        ("pin 2", "dot"),
+        ("current", None),
+    ]
+
+
 def test_the_load_axis_stands_still_while_points_come_in():
     few, all_points = (
         load_figure.load(curve(points(*loads)), TPOT, "rate", (1, 2, 4), None, is_complete=False)
@@ -133,7 +152,16 @@ def test_numbers_have_three_digits_and_no_exponent(value, text):
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(1, "100 %"), (0.99996, "99.9 %"), (0.954, "95 %"), (0.0432, "4.3 %"), (0, "0 %")]
+    ("share", "text"),
+    [
+        (1, "100 %"),
+        (0.99996, "99.9 %"),
+        (0.9871, "98.7 %"),
+        (0.9849, "98 %"),
+        (0.954, "95 %"),
+        (0.0432, "4.3 %"),
+        (0, "0 %"),
+    ],
 )
 def test_only_the_whole_is_a_hundred_percent(share, text):
     assert theme.short_percent(share) == text

@@ -155,3 +155,10 @@ def test_a_run_that_misses_its_limits_is_not_said_to_take_more() -> None:
     assert sentence.startswith("Misses its limits")
     assert "it could take more" not in sentence
     assert "of KV memory is in use" in sentence
+
+
+def test_a_run_at_its_limit_is_not_said_to_take_more() -> None:
+    run = view("chat", system="sglang", rate=20.0)
+    assert 0.95 < run.summary["slo"]["attainment"] < 0.99
+    assert "it could take more" not in said(run)
+    assert "it could take more" in said(view("chat", rate=8.0))
