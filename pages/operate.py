@@ -31,7 +31,7 @@ with right, card("sla", "Service level: the target and the lengths it assumes"):
     operate_cards.service_level(scenario, trace)
 with curves:  # after the target: what comes first on the page is computed first
     operate_cards.caps(scenario, trace, cap, points)
-with left, card("types", "Routing by task type"):
+with right, card("types", "Routing by task type"):
     operate_cards.by_type(scenario)
-with right, card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
+with card("margins", f"Safety margins, {'saturated' if asked.is_saturated else 'as asked'}"):
     operate_cards.margins(scenario, trace, is_saturated=asked.is_saturated)

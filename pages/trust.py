@@ -12,8 +12,8 @@ with st.container(key="verdict"):
 st.caption(f"{made_by(report)} `{report['command']}`")
 left, right = st.columns(2, gap="small")
 with left:
-    compared(report)
-with right:
     parity(report)
+with right:
     over_time(report)
+compared(report)
 limits(report)

@@ -89,7 +89,7 @@ def test_the_target_changes_what_breaks_it_and_not_the_shares() -> None:
     finished(app, is_working)
     assert table(app, "Lengths").equals(before)
     assert paragraph(app) != said
-    assert paragraph(app).startswith("Target: 99% of requests have a TTFT")
+    assert paragraph(app).startswith("Target: 99 % of requests have a TTFT")
 
 
 def test_the_sheet_says_what_the_target_assumes_and_how_it_fares(page: AppTest) -> None:

@@ -13,7 +13,7 @@ from sim.studies.validation import shipped
 from sim.view import trust_figures
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
-from sim.view.trust import comparisons, left_out, made_by, table, trust_verdict
+from sim.view.trust import Comparison, comparisons, left_out, made_by, table, trust_verdict
 from tests.page_script import open_page
 
 BANDS = {  # a deployment, and the band that every number on it must carry
@@ -130,3 +130,19 @@ def test_every_tile_says_how_far_its_number_may_be_off(band: str) -> None:
     assert all(view.cost_band.text in tile.help for tile in tiles(view.summary))
     assert view.summary["step_time"]["text"] == view.cost_band.text  # what `longtail run --json` writes
     assert view.cost_band.text in heading(view.summary)  # what it prints
+
+
+@pytest.mark.parametrize(("error", "text"), [(0.803, "0.8 %"), (8.22, "8.2 %"), (10.66, "11 %"), (113.2, "113 %")])
+def test_errors_are_told_to_two_digits(error: float, text: str) -> None:
+    row = Comparison("Server runs", "TPOT", 300, error, "%", 15.0, True)
+    assert table([row])["Error"] == [text]
+    assert table([row])["Limit"] == ["15 %"]
+
+
+def test_the_verdict_keeps_targets_and_stated_errors_apart(report: dict[str, Any]) -> None:
+    bad = [row for row in comparisons(report) if row.standing in ("missed", "outside band")]
+    assert bad
+    told = (
+        f"{len(bad)} of {len(comparisons(report))} comparisons lie outside their target or the error that pages state"
+    )
+    assert told in trust_verdict(report)

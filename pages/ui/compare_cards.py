@@ -12,11 +12,11 @@ from sim.studies.compare import Compared, Row
 from sim.systems import system_names
 from sim.view import compare as words
 from sim.view import compare_figures as figures
+from sim.view.theme import short_percent
 
 ROW_PX = 27
 SCHEDULER_PX = 150
 BEST = {"background-color": "rgba(0,158,115,0.22)"}
-SCHEDULER_PX = 150
 
 
 def chosen(own: str) -> tuple[tuple[str, ...], bool]:
@@ -68,7 +68,7 @@ def table(rows: dict[str, Row]) -> None:
 def memory(rows: dict[str, Row]) -> None:
     """KV memory of each on one scale."""
     alt = ". ".join(
-        f"{words.title(name)}: {each.compared.kv_use:.0%} of KV memory in use on average"
+        f"{words.title(name)}: {short_percent(each.compared.kv_use)} of KV memory in use on average"
         for name, each in rows.items()
         if each.compared is not None
     )

@@ -9,10 +9,11 @@ from ui.card import card
 from ui.live_plot import live_plot
 
 from sim.view import trust_figures
-from sim.view.trust import ASSUMPTIONS, comparisons, left_out, table
+from sim.view.trust import ASSUMPTIONS, comparisons, left_out, run_title, table
 
 Report = Mapping[str, Any]
 TABLE_HEIGHT_PX, ROW_HEIGHT_PX = 590, 27
+WIDTHS_PX = {"": 116, "Error": 66, "Limit": 62, "n": 62, "What": 440, "Remark": 200, "Part": 130}
 NEEDS = "Run `longtail validate` with these data to see it."
 
 
@@ -25,7 +26,7 @@ def compared(report: Report) -> None:
             row_height=ROW_HEIGHT_PX,
             hide_index=True,
             key="table_compared",
-            column_config={"": st.column_config.Column(width=116), "What": st.column_config.TextColumn(width="large")},
+            column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS_PX.items()},
         )
         st.caption(
             "Errors are mean absolute errors in percent of what was measured. met, missed: a target of ours. in band, "
@@ -60,7 +61,12 @@ def over_time(report: Report) -> None:
         return
     with card("run", "Server over time", {"running": "running", "waiting": "waiting", "kv_cache_pct": "KV"}) as which:
         name = st.selectbox(
-            "Server run", list(runs), key="show_which_run", label_visibility="collapsed", persist_state="session"
+            "Server run",
+            list(runs),
+            format_func=run_title,
+            key="show_which_run",
+            label_visibility="collapsed",
+            persist_state="session",
         )
         row = runs[name]["over_time"][which]
         live_plot(

@@ -216,7 +216,7 @@ def _nothing_found(server: Server, ceiling_rps: float, share: float, replication
         return f"workload is unstable at every rate tried, down to {ceiling_rps / 10:.3g} requests/s: the queue grows"
     return (
         f"slo is out of reach ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
-        f"{light.attainment.share:.1%} of requests are within it; {share:.0%} is needed"
+        f"{100 * light.attainment.share:.1f} % of requests are within it; {100 * share:.0f} % are needed"
     )
 
 

@@ -7,7 +7,7 @@ from sim.view.curves import Distribution
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.run_view import RunView
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_percent
 from sim.view.time_use import TIME_STYLE
 
 
@@ -32,7 +32,7 @@ def memory(run: RunView) -> str:
     """The largest rows of the ledger."""
     whole = run.summary["memory_ledger"]["blocks_x_duration"] or 1.0
     rows = sorted(run.summary["memory_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
-    shares = ", ".join(f"{MEMORY_STYLE[name].label} {value / whole:.0%}" for name, value in rows)
+    shares = ", ".join(f"{MEMORY_STYLE[name].label} {short_percent(value / whole)}" for name, value in rows)
     return f"KV memory over time by use; on average {shares}. Below it, requests running and waiting."
 
 
@@ -40,7 +40,7 @@ def time(run: RunView) -> str:
     """The largest rows of the ledger."""
     whole = run.summary["time_ledger"]["stages_x_duration"] or 1.0
     rows = sorted(run.summary["time_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
-    shares = ", ".join(f"{TIME_STYLE[name].label} {value / whole:.0%}" for name, value in rows)
+    shares = ", ".join(f"{TIME_STYLE[name].label} {short_percent(value / whole)}" for name, value in rows)
     return f"Time over the run by use; on average {shares}."
 
 

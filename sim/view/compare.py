@@ -19,7 +19,7 @@ COLUMNS = {  # column of the table: field, factor, whether more is better
     "TTFT p99 (s)": ("ttft_p99_s", 1.0, False),
     "TPOT p99 (ms)": ("tpot_p99_s", 1000.0, False),
     "preemptions": ("preemptions", 1.0, False),
-    "KV in use (%)": ("kv_use", 100.0, True),
+    "KV in use (%)": ("kv_use", 100.0, None),
     "KV kept unused (%)": ("kv_pledged", 100.0, False),
     "CV in batch": ("batch_cv", 1.0, None),
 }
@@ -40,7 +40,7 @@ def table(rows: Mapping[str, Row]) -> dict[str, list[Any]]:
     known = ran(rows)
     found: dict[str, list[Any]] = {"scheduler": [title(name) for name in known]}
     for column, (field, factor, _) in COLUMNS.items():
-        found[column] = [_number(getattr(each, field) * factor) for each in known.values()]
+        found[column] = [_shown(column, getattr(each, field) * factor) for each in known.values()]
     return found
 
 
@@ -48,7 +48,7 @@ def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
     """Who is best in each column that has a good direction; nobody where more than half are alike in it."""
     found = {}
     for column, (field, factor, more_is_better) in COLUMNS.items():
-        values = {name: _number(getattr(each, field) * factor) for name, each in known.items()}
+        values = {name: _shown(column, getattr(each, field) * factor) for name, each in known.items()}
         numbers = {name: value for name, value in values.items() if value is not None}
         if more_is_better is None or not numbers:
             continue
@@ -67,6 +67,12 @@ def cell(value: float) -> str:
 def best_cell(value: float) -> str:
     """The same where it is the best of its column."""
     return f"{STAR} {cell(value)}"
+
+
+def _shown(column: str, value: float) -> float | None:
+    """As the table shows it; of a percent two decimals at most, so that nobody leads by less."""
+    number = _number(value)
+    return number if number is None or "(%)" not in column else round(number, 2)
 
 
 def _number(value: float) -> float | None:
@@ -100,18 +106,18 @@ def _who_gets_furthest(reach: Mapping[str, float], highest: float, unit: str) ->
     ordered = sorted(reach, key=lambda name: reach[name], reverse=True)
     first, second = ordered[:2]
     if reach[first] == 0:
-        return f"At no load does any of them keep {TARGET:.0%} of requests within the limits."
+        return f"At no load does any of them keep {short_percent(TARGET)} of requests within the limits."
     most = short_number(reach[first])
     if most != short_number(reach[second]):
         return (
-            f"{title(first)} serves most within the limits: {most} {unit} with {TARGET:.0%} of requests good, "
-            f"{title(second)} {short_number(reach[second])}."
+            f"{title(first)} serves most within the limits: {most} {unit} with {short_percent(TARGET)} of requests "
+            f"good, {title(second)} {short_number(reach[second])}."
         )
     end = ", the highest load that was run" if reach[first] == highest else ""
     alike = [title(name) for name in ordered if short_number(reach[name]) == most]
     return (
-        f"{', '.join(alike[:-1])} and {alike[-1]} serve most within the limits: {most} {unit} with {TARGET:.0%} of "
-        f"requests good{end}."
+        f"{_listed(alike)} serve most within the limits: {most} {unit} with {short_percent(TARGET)} of requests "
+        f"good{end}."
     )
 
 
@@ -136,9 +142,9 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
         elif len(leading) == len(scores):
             name = "all alike"
         elif 2 * len(leading) > len(scores):
-            name = "all but " + ", ".join(title(each) for each in scores if each not in leading)
+            name = "all but " + _listed([title(each) for each in scores if each not in leading])
         else:
-            name = " and ".join(title(each) for each in leading)
+            name = _listed([title(each) for each in leading])
         if stretches and stretches[-1][0] == name:
             stretches[-1] = (name, stretches[-1][1], load)
         else:
@@ -160,6 +166,10 @@ def grouping(rows: Mapping[str, Row], overall_cv: float) -> str:
         f"lowest under {title(alike)}, {short_number(known[alike])}. Grouping by length makes a batch end together; "
         "stragglers stay longer in the batch than in the mix, which raises it."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def problems(rows: Mapping[str, Row]) -> list[str]:

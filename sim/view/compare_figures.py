@@ -10,7 +10,7 @@ from sim.studies.compare import TARGET, Compared, Memory, Row
 from sim.view import theme
 from sim.view.compare import title
 from sim.view.lines import Style, note, positive_range, short
-from sim.view.theme import axis, layout, log_axis
+from sim.view.theme import axis, layout, log_axis, short_percent
 
 INCOMPLETE = "incomplete: more runs are on their way"
 COLORS = (theme.BLUE, theme.VERMILION, theme.GREEN, theme.PURPLE, theme.ORANGE, theme.SKY, theme.GREY, theme.BLUE)
@@ -202,4 +202,4 @@ def in_words(points: Sequence[Compared], names: Sequence[str]) -> str:
                 f"{title(name)} at load {last.load:,.4g}: p99 TPOT {1000 * last.tpot_p99_s:,.4g} ms, "
                 f"p99 TTFT {last.ttft_p99_s:,.4g} s, {last.output_tokens_per_s:,.4g} output tokens/s"
             )
-    return f"Schedulers against load; limits for {TARGET:.0%} of requests. " + "; ".join(parts)
+    return f"Schedulers against load; limits for {short_percent(TARGET)} of requests. " + "; ".join(parts)

@@ -143,8 +143,8 @@ def sla_warnings(scenario: Scenario, rows: Sequence[Attained]) -> list[str]:
     assumed = scenario.slo.assumed
     if "longer_than_assumed" in now.warnings and assumed is not None and assumed.p99 is not None:
         found.append(
-            f"p99 of the answers is {now.lengths.quantiles['p99']:,.0f} tokens, more than {LONGER - 1:.0%} above the "
-            f"{assumed.p99:,.0f} that the target assumes.".replace("%", " %")
+            f"p99 of the answers is {now.lengths.quantiles['p99']:,.0f} tokens, more than {short_percent(LONGER - 1)} "
+            f"above the {assumed.p99:,.0f} that the target assumes."
         )
     return found
 
@@ -154,8 +154,8 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
     if broken.factor is None:
         assert broken.last is not None
         return (
-            f"No tail breaks it: {short_percent(broken.last.attainment)} are within the limits even with answers above "
-            f"the 90th percentile {broken.holds:g} x as far beyond it (p99 {_p99(broken.last)} tokens under the cap)."
+            f"No tail breaks it: with one {broken.holds:g} x as long (p99 {_p99(broken.last)} tokens under the cap) "
+            f"{short_percent(broken.last.attainment)} are still within the limits."
         )
     assert broken.at is not None
     if broken.holds is None:
@@ -169,7 +169,7 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
     if broken.holds < 1:
         assert broken.last is not None
         return (
-            f"It is broken now; {short_percent(target)} hold up to a tail {broken.holds:.2f} x as long "
+            f"It is broken now; {100 * target:g} % hold up to a tail {broken.holds:.2f} x as long "
             f"(p99 {_p99(broken.last)} tokens, mean {broken.last.lengths.mean:,.0f})."
         )
     return (
@@ -186,7 +186,9 @@ def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], b
         if (value := getattr(slo, field)) is not None
     )
     deployment = scenario.deployment
-    parts = [f"Target: {target:.0%} of requests have a {limits}, on {deployment.named_gpus} with {deployment.model}."]
+    parts = [
+        f"Target: {100 * target:g} % of requests have a {limits}, on {deployment.named_gpus} with {deployment.model}."
+    ]
     if assumed is not None:
         figures = [
             f"{name} {value:,.0f}"

@@ -43,7 +43,12 @@ def caps(points: Sequence[CapPoint], cap: int, *, is_complete: bool) -> go.Figur
     never = [each for each in in_order(points, Retry.NEVER) if each.cap is not None]
     traces += [
         _share(never, [each.truncated for each in never], "answers cut", {"color": theme.GREEN, "width": 2}),
-        _share(never, [each.tokens_lost for each in never], "tokens lost", {"color": theme.ORANGE, "width": 2}),
+        _share(
+            never,
+            [each.tokens_lost for each in never],
+            "tokens lost",
+            {"color": theme.ORANGE, "width": 2, "dash": "dash"},
+        ),
     ]
     if never and len(never[0].types) > 1:
         traces += [

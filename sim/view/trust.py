@@ -9,19 +9,19 @@ import numpy as np
 
 from sim.cost.band import CALIBRATED_PERCENT
 from sim.studies.validation.targets import targets
-from sim.view.theme import short_number
 
 Report = Mapping[str, Any]
 Standing = Literal["met", "missed", "in band", "outside band", "no limit"]
 MARKS: dict[Standing, str] = {"met": "✓", "missed": "✗", "in band": "✓", "outside band": "✗", "no limit": "·"}
+OLD_ENGINE = "whole steps of an old engine"
 ORIGINS = {
     "sum_aic_ops": "kernel tables",
     "sum_vidur_ops": "kernel tables of Vidur",
     "sum_vllm_kernels": "kernels in vLLM",
-    "engine_step": "whole steps of an old engine, own coefficients",
+    "engine_step": OLD_ENGINE,
 }
 ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
-OTHER_ENGINE = "simulated with vLLM's scheduler and kernels"
+OTHER_ENGINE = "simulated as vLLM"
 PERCENT = re.compile(r"±([\d.]+) %")
 ASSUMPTIONS = (
     "A step's time depends on its token counts and context lengths alone; clocks stay what they were when measured.",
@@ -94,13 +94,14 @@ def trust_verdict(report: Report) -> str:
     for part, words in (("Step times", "step times are off by"), ("Server runs", "TPOT of real vLLM runs by")):
         errors = [row.error for row in rows if row.part == part and row.error is not None and _is_headline(row)]
         if errors:
-            clauses.append(f"{words} {short_number(min(errors))} to {short_number(max(errors))} %")
+            clauses.append(f"{words} {_rounded(min(errors))} to {_rounded(max(errors))} %")
     bad = [row for row in rows if row.standing in ("missed", "outside band")]
     if bad:
         worst = max(bad, key=lambda row: row.error or 0.0)
         clauses.append(
-            f"{len(bad)} of {len(rows)} comparisons lie outside their limits, {sum(map(_is_other_engine, bad))} of "
-            f"them with engines other than vLLM; furthest is {worst.what} ({_amount(worst.error, worst.unit)})"
+            f"{len(bad)} of {len(rows)} comparisons lie outside their target or the error that pages state, "
+            f"{sum(map(_is_other_engine, bad))} of them with engines other than vLLM; furthest is {worst.what} "
+            f"({_amount(worst.error, worst.unit)})"
         )
     return "; ".join(clauses) + "."
 
@@ -109,6 +110,11 @@ def made_by(report: Report) -> str:
     """Date, versions and command of a report."""
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     return f"Made on {report['date']} with {versions}, in {report['duration_s']:.0f} s, by"
+
+
+def run_title(name: str) -> str:
+    """What a data set calls GPU_Model, for people."""
+    return name.replace("_", ", ")
 
 
 def left_out(report: Report) -> list[str]:
@@ -130,7 +136,12 @@ def _is_other_engine(row: Comparison) -> bool:
 
 
 def _amount(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{short_number(value)} {unit}"
+    return "-" if value is None else f"{_rounded(value)} {unit}"
+
+
+def _rounded(value: float) -> str:
+    """Errors of a few percent to a tenth, others whole: more digits say nothing about the next deployment."""
+    return f"{round(value, 1 if value < 10 else 0):g}"
 
 
 def _goldens(part: Report) -> Iterator[Comparison]:
@@ -152,12 +163,13 @@ def _step_times(part: Report) -> Iterator[Comparison]:
         limits = [target["limit"] for target in targets({"step_times": {"deployments": inside}})]
         what = f"step time, {group['family']}, {group['gpu']}, {ORIGINS.get(group['derivation'], group['derivation'])}"
         remark = f"mean over deployments: {group['deployments']}"
+        remark += "; own coefficients" if what.endswith(OLD_ENGINE) else ""
         limit = min(limits, default=None)
         yield Comparison("Step times", what, group["rows"], group["error_percent"], "%", limit, True, remark)
 
 
 def _server_run(run: Report) -> Iterator[Comparison]:
-    figures, name, caution = run["figures"], run["name"], run["caution"] or ""
+    figures, name, caution = run["figures"], run_title(run["name"]), run["caution"] or ""
     limits = [target["limit"] for target in targets({"vllm_runs": {"runs": [run]}})] or [None, None, None]
     errors = [figures["tpot_error_percent"]]
     errors += [abs(figures[key]["error_percent"]) for key in ("output_tokens_per_s", "ttft_p50_s", "e2e_p50_s")]
@@ -188,7 +200,7 @@ def _serving(servers: Sequence[Report]) -> Iterator[Comparison]:
         )  # fmt: skip
         calibrated = [row["calibrated_error_percent"] for row in rows if row["calibrated_error_percent"] is not None]
         if calibrated:
-            what = f"the same calibrated on the other points, {name}"
+            what = f"calibrated on the other points, {name}"
             mean, remark = float(np.mean(calibrated)), f"mean over servers: {len(calibrated)}"
             yield Comparison("Serving benchmarks", what, sum(weights), mean, "%", CALIBRATED_PERCENT, False, remark)
 

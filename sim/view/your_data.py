@@ -12,7 +12,7 @@ from sim.cost.measured_point import MeasuredPoint, Simulated, points_of
 from sim.lengths_spec import Lengths, Quantiles
 from sim.scenario import Scenario
 from sim.studies.load_curve import mean_rate_rps
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_percent
 from sim.workload import Trace
 
 Data = Trace | Benchmark | Scrape
@@ -159,4 +159,4 @@ def scrape_words(scrape: Scrape) -> Iterator[str]:
     if scrape.num_gpu_blocks is not None:
         yield f"KV cache of one engine: {scrape.num_gpu_blocks:,} blocks of {scrape.block_size or '?'} tokens"
     if scrape.prefix_cache_hit_rate is not None:
-        yield f"prefix cache: {scrape.prefix_cache_hit_rate:.0%} of the tokens looked up were found"
+        yield f"prefix cache: {short_percent(scrape.prefix_cache_hit_rate)} of the tokens looked up were found"

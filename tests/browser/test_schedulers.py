@@ -77,7 +77,7 @@ def furthest(scenario: Scenario, loads: list[float]) -> float:
 def test_which_scheduler_serves_most_within_the_slo(server, page, settled, name):
     open_schedulers(page, server, settled, f"preset={name}")
     read = re.match(
-        r"(.+) serves most within the limits: ([\d.,k]+) requests/s with 90% of requests good, (.+) ([\d.,k]+)\.",
+        r"(.+) serves most within the limits: ([\d.,k]+) requests/s with 90 % of requests good, (.+) ([\d.,k]+)\.",
         verdict(page),
     )
     assert read is not None, verdict(page)

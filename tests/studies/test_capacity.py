@@ -52,7 +52,7 @@ def test_a_limit_on_latency_binds_before_the_slots_do(regular: Scenario) -> None
     alone = with_values(regular, {"scheduler.max_num_seqs": 1, "slo.ttft_ms": None, "slo.e2e_ms": 2000.0})
     found = capacity(alone).sustained
     assert 0.975 * 0.5 <= found.rate_rps <= 0.5
-    with pytest.raises(ScenarioError, match=r"slo is out of reach \(e2e_ms 1999\).* 0\.0% of requests"):
+    with pytest.raises(ScenarioError, match=r"slo is out of reach \(e2e_ms 1999\).* 0\.0 % of requests"):
         capacity(with_values(alone, {"slo.e2e_ms": 1999.0}))
 
 

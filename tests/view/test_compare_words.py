@@ -25,6 +25,22 @@ def test_best_of_a_column_goes_by_its_good_direction() -> None:
     assert "preemptions" not in found  # alike: nobody leads
     assert "within limits (%)" in found
     assert "CV in batch" not in found  # neither direction is good
+    assert "KV in use (%)" not in found
+
+
+def test_nobody_leads_by_less_than_a_hundredth_of_a_percent() -> None:
+    known = {name: of(name, kv_pledged=share) for name, share in (("orca", 3.62e-4), ("vllm_v1", 3.84e-4))}
+    assert "KV kept unused (%)" not in leaders(known)
+    rows = {name: Row(each, None) for name, each in known.items()}
+    assert table(rows)["KV kept unused (%)"] == [0.04, 0.04]
+
+
+def test_names_are_listed_with_one_and() -> None:
+    rates = {"orca": 1.0, "vllm_v1": 1.0, "vllm_v0": 1.0, "s3": 0.1, "static": 0.0, "rank": 0.2}
+    points = [of(name, 1, good_rps=rate) for name, rate in rates.items()]
+    assert winners(points, "requests/s") == ["**1 requests/s**: Orca, vLLM V1 and vLLM V0"]
+    alone = [each._replace(good_rps=1.0) if each.system in ("s3", "rank") else each for each in points]
+    assert winners(alone, "requests/s") == ["**1 requests/s**: all but Static batching"]
 
 
 def test_table_has_a_line_for_each_run() -> None:
@@ -51,7 +67,7 @@ def test_verdict_names_who_gets_furthest_within_the_limits() -> None:
     points = [of("orca", 1), of("orca", 2, attainment=0.5), of("vllm_v1", 1), of("vllm_v1", 2)]
     sentence = verdict(ROWS, points, "requests/s", is_complete=True)
     assert sentence.startswith(
-        "vLLM V1 serves most within the limits: 2 requests/s with 90% of requests good, Orca 1.2"
+        "vLLM V1 serves most within the limits: 2 requests/s with 90 % of requests good, Orca 1.2"
     )
     assert "As asked, vLLM V1" in verdict(ROWS, points, "requests/s", is_complete=False)
 
@@ -61,10 +77,10 @@ def test_who_is_alike_in_the_digits_shown_is_named_together() -> None:
     good = [of(name, load) for name in names for load in (1, 2)]
     ends = [of(name, 4, attainment=share) for name, share in zip(names, (0.8999, 0.8998, 0.5), strict=True)]
     assert verdict(ROWS, good + ends, "requests/s", is_complete=True) == (
-        "Orca and vLLM V1 serve most within the limits: 4 requests/s with 90% of requests good."
+        "Orca and vLLM V1 serve most within the limits: 4 requests/s with 90 % of requests good."
     )
     assert verdict(ROWS, good, "requests/s", is_complete=True) == (
-        "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: 2 requests/s with 90% of requests good, the "
+        "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: 2 requests/s with 90 % of requests good, the "
         "highest load that was run."
     )
 
