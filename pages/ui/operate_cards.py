@@ -54,7 +54,9 @@ def caps(scenario: Scenario, trace: Trace | None, cap: int, points: dict[CapKey,
     JobFeed(job, picture).draw("plot_caps")
     for sentence in words.cap_sentences(cap, points):
         st.caption(sentence)
-    st.dataframe(pd.DataFrame(words.type_table(cap, points)), hide_index=True, row_height=ROW_PX, key="table_cap_types")
+    if len(scenario.workload.types) > 1:
+        by_type = pd.DataFrame(words.type_table(cap, points))
+        st.dataframe(by_type, hide_index=True, row_height=ROW_PX, key="table_cap_types")
     watch(job, "caps", "stop_caps")
 
 
@@ -116,7 +118,7 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
 
 
 def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> None:
-    """Seats and watermark, and the token budget beside them."""
+    """max_num_seqs and watermark, and the token budget beside them."""
     try:
         job = margin_job(scenario, trace, is_saturated)
         controls = margins_of(scenario)
@@ -145,8 +147,8 @@ def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> N
     for sentence in sentences() if job.is_done else ():
         st.caption(sentence)
     st.caption(
-        "Seats and watermark are two ways to keep memory back for answers whose length nobody knows. More seats and a "
-        "larger budget also take memory from the KV cache, for sampling and activations."
+        "max_num_seqs and watermark are two ways to keep memory back for answers whose length nobody knows. A larger "
+        "max_num_seqs and a larger budget also take memory from the KV cache, for sampling and activations."
     )
 
 

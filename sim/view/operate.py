@@ -74,11 +74,11 @@ def margin_sentence(margin: Margin, points: Sequence[MarginPoint], present: floa
     if now is None:
         return ""
     best = min(points, key=lambda each: (each.preempted, -each.output_tokens_per_s))
-    words = f"**{margin.label}** ({margin.protects}): at {present:g}, {short_percent(now.preempted)} preempted"
+    words = f"**{margin.label}** ({margin.protects}): at {present:,g}, {short_percent(now.preempted)} preempted"
     if best.value == present or best.preempted >= now.preempted:
         return f"{words}; no other value does better."
     change = best.output_tokens_per_s / now.output_tokens_per_s - 1 if now.output_tokens_per_s else 0.0
-    return f"{words}; at {best.value:g}, {short_percent(best.preempted)}, with {100 * change:+.1f} % output tokens/s."
+    return f"{words}; at {best.value:,g}, {short_percent(best.preempted)}, with {100 * change:+.1f} % output tokens/s."
 
 
 def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> str:

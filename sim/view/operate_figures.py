@@ -103,9 +103,9 @@ def margins(
         is_log = margin.values[0] > 0
         ends = positive_range([[*margin.values, present[key]]])
         axes[f"{xaxis[0]}axis{xaxis[1:]}"] = (
-            log_axis(_short(margin), *ends, domain=domain, anchor="y2", **_few_ticks(margin.values))
+            log_axis(f"{margin.label}, log scale", *ends, domain=domain, anchor="y2")
             if is_log
-            else axis(_short(margin), domain=domain, anchor="y2", rangemode="tozero", nticks=4)
+            else axis(margin.label, domain=domain, anchor="y2", rangemode="tozero", nticks=4)
         )
         traces.append(_column(values, [100 * each.preempted for each in found], "preempted (%)", xaxis, "y", PREEMPTED))
         rates = [each.output_tokens_per_s for each in found]
@@ -168,16 +168,6 @@ def _column(x: Sequence[float], y: Sequence[float], name: str, xaxis: str, yaxis
         marker={"size": 5},
         hovertemplate=f"%{{x:,.4~g}}: %{{y:,.4~g}} {name}<extra></extra>",
     )
-
-
-def _few_ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Ends and middle, as a panel is narrow."""
-    shown = [values[0], values[len(values) // 2], values[-1]]
-    return {"tickvals": shown, "ticktext": [short_number(value) for value in shown]}
-
-
-def _short(margin: Margin) -> str:
-    return margin.label.partition(" (")[0]
 
 
 def in_words(points: Sequence[CapPoint]) -> str:
