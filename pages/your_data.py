@@ -9,17 +9,18 @@ from sim.errors import ScenarioError
 from sim.view.your_data import described
 
 asked = st.session_state.asked
-with st.container(key="verdict"):
-    st.title("Your own traffic, your own step times, your server beside the simulation.", anchor=False)
+head = st.container(key="verdict")
 data = data_upload()
+found = None if data is None else described(data)
+nothing_yet = "Nothing is compared yet: bring your own traffic, your own step times, or your server's metrics."
+head.title(nothing_yet if found is None else found.sentence, anchor=False)
 if asked.refusal:
     st.error(asked.refusal)
-if data is None:
+if data is None or found is None:
+    data_cards.welcome()
     st.caption("Nothing leaves this server, and nothing is kept when the tab is closed.")
     st.stop()
 
-found = described(data)
-st.markdown(found.sentence)
 for sentence in found.notes:
     st.caption(sentence)
 if isinstance(data, Benchmark):

@@ -90,7 +90,8 @@ class Predictor(Part):
         default=0.9,
         ge=0.01,
         le=0.999,
-        description="Which quantile of the predicted lengths a reservation takes. More: fewer preemptions, fewer running at once.",
+        description="Which quantile of the predicted lengths a reservation takes. More: fewer preemptions, fewer "
+        "running at once.",
     )
     drift_bias: Number = Field(
         default=0.0, ge=-5, le=5, description="Bias that came after the predictor was built, log units."

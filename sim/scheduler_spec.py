@@ -76,8 +76,8 @@ class Scheduler(Recombination, LengthKnobs):
         default=None,
         ge=0,
         le=0.5,
-        description="Share of KV blocks that admission leaves free. More: fewer preemptions, fewer running at once. None: "
-        "the system's own, 0 in vLLM V1 and 0.01 in vLLM V0 and Sarathi.",
+        description="Share of KV blocks that admission leaves free. More: fewer preemptions, fewer running at once. "
+        "None: the system's own, 0 in vLLM V1 and 0.01 in vLLM V0 and Sarathi.",
     )
     scheduler_reserve_full_isl: Switch = Field(
         default=True, description="Admit a request only when all of its prompt fits, not just the first chunk."

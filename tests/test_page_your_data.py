@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.files import LARGEST_UPLOAD_MB
-from sim.benchmarks import read_data, read_scrape
+from sim.benchmarks import Benchmark, read_data, read_scrape
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.view.run_view import run_view
 from sim.view.server_now import beside
-from sim.view.your_data import described, scrape_lengths, trace_lengths, with_lengths
+from sim.view.your_data import KINDS, described, measured_points, scrape_lengths, trace_lengths, with_lengths
 from sim.workload import read_trace
 from tests.cost.points import RICH, measured
 from tests.page_script import open_page, turn
@@ -77,9 +77,22 @@ def test_every_benchmark_layout_is_described_with_its_number_of_runs(name: str) 
     assert f"{len(data.points)} run" in sentence
 
 
+def test_without_a_file_the_page_shows_what_can_be_brought_and_every_example_is_taken() -> None:
+    app = your_data()
+    shown = [code.value for code in app.code]
+    assert all(kind.example in shown for kind in KINDS)
+    trace, benchmark, metrics = (kind.example for kind in KINDS)
+    assert len(read_data(trace.encode(), "trace.csv")) == 2
+    read = read_data(benchmark.encode(), "points.csv")
+    assert isinstance(read, Benchmark)
+    assert [point.load for point in measured_points(read)[0]] == ["1 user", "64 users"]
+    assert metrics.startswith("curl ")
+
+
 def test_a_trace_is_described_with_its_rows_and_replayed() -> None:
     app = your_data(("small.csv", ROWS.encode()))
-    assert any("120 requests over 36 s" in markdown.value for markdown in app.markdown)
+    assert "120 requests over 36 s" in app.title[0].value
+    assert any("real data sets have a heavier tail" in caption.value for caption in app.caption)
     press(app, "data_replay")
     asked = app.session_state.asked
     assert asked.scenario.workload.trace_file.rows == 120
@@ -117,7 +130,7 @@ def test_two_files_of_one_layout_are_read_together() -> None:
     names = ("chunk-1-trace.csv", "chunk-1-dataset.json")
     app = your_data(*((name, (DATA / "traces" / name).read_bytes()) for name in names))
     assert not app.error
-    assert any("ServeGen" in markdown.value for markdown in app.markdown)
+    assert "ServeGen" in app.title[0].value
 
 
 @pytest.mark.parametrize(

@@ -12,18 +12,23 @@ from sim.benchmarks import Benchmark, Scrape
 from sim.cost.calibration import Calibration
 from sim.cost.measured_point import scenario_at
 from sim.scenario import Scenario
-from sim.view import data_figures
+from sim.studies.length_profile import profile_of, real_profiles
+from sim.view import data_figures, length_figures
+from sim.view.length_tail import likeness
 from sim.view.run_view import RunView
 from sim.view.server_now import beside, beside_rows
 from sim.view.your_data import (
     FEWEST_POINTS,
+    KINDS,
     coefficient_rows,
     fit_sentence,
+    fit_warnings,
     measured_points,
     point_rows,
     scrape_lengths,
     scrape_words,
     trace_lengths,
+    trace_outputs,
     with_cache_of,
     with_calibration,
     with_lengths,
@@ -33,9 +38,31 @@ from sim.workload import Trace
 ROW_HEIGHT_PX = 28
 
 
+def welcome() -> None:
+    """What can be brought, and what comes of it, while nothing is there."""
+    for column, kind in zip(st.columns(len(KINDS), gap="small"), KINDS, strict=True):
+        with column, card(f"kind_{kind.title.partition(' ')[0].lower()}", kind.title):
+            st.markdown(kind.gives)
+            st.caption(kind.formats)
+            st.caption("The least that is needed:")
+            st.code(kind.example, language=None, wrap_lines=True)
+
+
 def trace(found: Trace, asked: Asked) -> None:
-    """Offer a trace as the workload."""
-    with card("trace", "Use this trace"):
+    """Offer a trace as the workload, beside its lengths."""
+    left, right = st.columns((3, 2), gap="small")
+    made = trace_outputs(found)
+    words = likeness(profile_of("this trace", found.output_len), real_profiles())
+    with (
+        left,
+        card(
+            "trace_lengths", "Output lengths beside real data sets", {"tail": "tail", "share": "distribution"}
+        ) as which,
+    ):
+        figure = length_figures.lengths(made, "tail" if which == "tail" else "share", name="this trace")
+        live_plot(figure, "plot_trace_lengths", f"Output lengths on a logarithmic axis: {words}")
+        st.caption(words)
+    with right, card("trace", "Use this trace"):
         st.caption("Replay sends these requests when they came. Lengths alone arrive as the knobs under Traffic say.")
         with st.container(horizontal=True):
             st.button("Replay it", key="data_replay", on_click=replay, args=(found,))
@@ -85,7 +112,7 @@ def _fitted(found: Calibration, asked: Asked) -> None:
     left, right = st.columns(2, gap="small")
     with left, card("fit", "Fitted step time"):
         st.markdown(fit_sentence(found))
-        for sentence in found.warnings:
+        for sentence in fit_warnings(found):
             st.warning(sentence, icon=":material/warning:")
         st.dataframe(pd.DataFrame(coefficient_rows(found)), hide_index=True, key="table_coefficients",
                      row_height=ROW_HEIGHT_PX)  # fmt: skip

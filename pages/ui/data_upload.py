@@ -6,7 +6,7 @@ from ui.files import LARGEST_UPLOAD_MB
 
 from sim.benchmarks import read_data
 from sim.errors import DataError
-from sim.view.your_data import Data
+from sim.view.your_data import KINDS, Data
 
 KEPT = "your_data"
 
@@ -17,9 +17,7 @@ def data_upload() -> Data | None:
         f"A trace, a benchmark's result, or a server's metrics (at most {LARGEST_UPLOAD_MB} MB each)",
         key="data_upload",
         accept_multiple_files=True,
-        help="Traces: Azure, BurstGPT, Mooncake, ServeGen (both files at once), Bailian, APEX, LLMServingSim, lengths "
-        "only, plain CSV. Benchmarks: vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, or a CSV "
-        "of concurrency, lengths, TTFT and TPOT. Metrics: what curl http://server:8000/metrics prints. gzip too.",
+        help=f"{' '.join(f'{kind.title}: {kind.formats}' for kind in KINDS)} gzip too.",
     )
     if uploads:
         names = tuple(upload.file_id for upload in uploads)

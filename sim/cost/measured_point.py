@@ -37,7 +37,8 @@ class MeasuredPoint(NamedTuple):
     def load(self) -> str:
         """The load in words."""
         if isinstance(self.arrivals, ClosedLoop):
-            return f"{self.arrivals.concurrency} users"
+            users = self.arrivals.concurrency
+            return f"{users} user{'s' * (users != 1)}"
         return f"{getattr(self.arrivals, 'rate_rps', math.nan):g} requests/s"
 
     @property

@@ -25,7 +25,7 @@ AS_ASKED = theme.CURRENT
 SATURATED = {"color": theme.VERMILION, "width": 2, "dash": "dot"}
 
 
-def lengths(made: Outputs, which: Which, chosen: str = "") -> go.Figure:
+def lengths(made: Outputs, which: Which, chosen: str = "", name: str = "this scenario") -> go.Figure:
     """Output lengths of the scenario and its types, before the real data sets in grey.
 
     Parameters
@@ -35,18 +35,18 @@ def lengths(made: Outputs, which: Which, chosen: str = "") -> go.Figure:
         Share of answers at or below a length, or longer than it, on a logarithmic axis.
     chosen : str
         A real data set to bring forward; empty for none.
+    name : str
+        What the lengths are of.
     """
     traces = [_real(name, which, REAL, name == dataset_names("output")[0]) for name in dataset_names("output")]
     if chosen:
         traces.append(_real(chosen, which, CHOSEN, True))
     if len(made.type_names) > 1:
-        for i, name in enumerate(made.type_names):
+        for i, kind in enumerate(made.type_names):
             rows = made.output_len[made.type_id == i]
             style = {"color": theme.SKY, "width": 1.6, "dash": TYPES[i % len(TYPES)]}
-            traces.append(_curve(*cdf(rows.astype(np.float64)), name, which, style))
-    traces.append(
-        _curve(*cdf(made.output_len.astype(np.float64)), "this scenario", which, theme.CURRENT | {"width": 3})
-    )
+            traces.append(_curve(*cdf(rows.astype(np.float64)), kind, which, style))
+    traces.append(_curve(*cdf(made.output_len.astype(np.float64)), name, which, theme.CURRENT | {"width": 3}))
     return go.Figure(traces, layout(f"lengths {which}", hovermode="closest", **_length_axes(traces, which)))
 
 

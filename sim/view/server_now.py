@@ -55,8 +55,8 @@ def beside_rows(rows: list[Beside]) -> dict[str, list[Any]]:
         "": [row.name for row in rows],
         "Server": [_shown(row.server, row.panel) for row in rows],
         "Simulation": [_shown(row.middle, row.panel) for row in rows],
-        "from, to": [
-            "-" if row.low is None or row.high is None else f"{short_number(row.low)}, {short_number(row.high)}"
+        "Range": [
+            "-" if row.low is None or row.high is None else f"{short_number(row.low)} to {short_number(row.high)}"
             for row in rows
         ],
     }

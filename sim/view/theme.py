@@ -5,6 +5,7 @@ second time. No background and no font colour is set here: the page takes them f
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 BLUE = "#0072B2"
@@ -123,12 +124,19 @@ def log_axis(title: str, low: float, high: float, **more: Any) -> dict[str, Any]
 
 def log_ticks(low: float, high: float) -> dict[str, Any]:
     """Ticks of a logarithmic axis between two decimal logarithms, as whole numbers."""
-    steps = (1, 2, 5) if high - low < 2.2 else (1, 3) if high - low < 3.5 else (1,)
-    ticks = [step * 10**decade for decade in range(math.floor(low), math.ceil(high)) for step in steps]
-    shown = [tick for tick in ticks if low <= math.log10(tick) <= high]
+    steps: tuple[float, ...] = (1, 2, 5) if high - low < 2.2 else (1, 3) if high - low < 3.5 else (1,)
+    shown = _multiples(steps, low, high)
+    if len(shown) < 2:
+        shown = _multiples((1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), low, high)
     if len(shown) < 2:  # within one step: the ends themselves
         shown = [10**low, 10**high]
     return {"tickvals": shown, "ticktext": [short_number(tick) for tick in shown]}
+
+
+def _multiples(steps: Sequence[float], low: float, high: float) -> list[float]:
+    """Multiples of powers of ten between two decimal logarithms."""
+    found = [step * 10.0**decade for decade in range(math.floor(low), math.ceil(high)) for step in steps]
+    return [value for value in found if low <= math.log10(value) <= high]
 
 
 def short_percent(share: float) -> str:

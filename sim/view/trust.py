@@ -122,7 +122,7 @@ def left_out(report: Report) -> list[str]:
     found = []
     for name in ("step_times", "serving_benchmarks"):
         for reason, count in report["parts"].get(name, {}).get("left_out", {}).items():
-            found.append(f"{count:,} rows of {name}: {reason}")
+            found.append(f"{count:,} rows of {name.replace('_', ' ')}: {reason}")
     found += report["parts"].get("vllm_runs", {}).get("left_out", ())
     return found
 

@@ -1,6 +1,6 @@
 """What somebody's file is, in words, and the scenarios that use it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from sim.cost.calibration_fit import PARAMETERS
 from sim.cost.measured_point import MeasuredPoint, Simulated, points_of
 from sim.lengths_spec import Lengths, Quantiles
 from sim.scenario import Scenario
+from sim.studies.length_profile import Outputs
 from sim.studies.load_curve import mean_rate_rps
 from sim.view.theme import short_number, short_percent
 from sim.workload import Trace
@@ -18,6 +19,7 @@ from sim.workload import Trace
 Data = Trace | Benchmark | Scrape
 FEWEST_POINTS = 2  # fewer say nothing of points left out
 QUANTILES = 101
+LEAST_CLIENT_MS = 0.5  # below it would show as 0
 PARAMETER_LABELS = {
     "fixed_ms": "Fixed time of a step (ms)",
     "inv_eff_mem": "Reading weights (x datasheet time)",
@@ -25,6 +27,39 @@ PARAMETER_LABELS = {
     "inv_eff_flop": "Matrix products (x datasheet time)",
     "inv_eff_attn": "Prefill attention (x datasheet time)",
 }
+
+
+class Kind(NamedTuple):
+    """What can be brought, and what comes of it."""
+
+    title: str
+    gives: str
+    formats: str
+    example: str  # the plainest file that is taken
+
+
+KINDS = (
+    Kind(
+        "Traffic",
+        "A trace: its output lengths beside real data sets; replay it, or use its lengths under any load.",
+        "Azure, BurstGPT, Mooncake, ServeGen (both files at once), Bailian, APEX, LLMServingSim, lengths only, or "
+        "plain CSV.",
+        "arrival_s,prompt_tokens,output_tokens\n0.0,512,180\n0.4,1350,42",
+    ),
+    Kind(
+        "Step times",
+        "A benchmark of your deployment: step times fitted to it, with the error of every point that was left out.",
+        "vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, or a CSV of concurrency, lengths, TTFT "
+        "and TPOT.",
+        "concurrency,isl,osl,ttft_mean_ms,tpot_mean_ms\n1,512,128,20.5,7.5\n64,512,128,310,14.5",
+    ),
+    Kind(
+        "Your server now",
+        "Its metrics: running, waiting, KV use and latencies beside the simulation; its lengths and KV blocks to use.",
+        "The Prometheus text of a vLLM server.",
+        "curl http://server:8000/metrics > now.prom",
+    ),
+)
 
 
 class Described(NamedTuple):
@@ -42,7 +77,7 @@ def described(data: Data) -> Described:
         loads = ", ".join(point.load for point in points_of(data)[0])
         model = f" of {data.model}" if data.model else ""
         runs = f"{len(data.points):,} run{'s' * (len(data.points) != 1)}"
-        return Described(f"{data.name}: benchmark by {data.tool}{model}, {runs}: {loads}.", (data.words, *data.notes))
+        return Described(f"{data.name}: benchmark ({data.tool}){model}, {runs}: {loads}.", (data.words, *data.notes))
     parts = [f"{data.name}: metrics of a vLLM server" + (f" with {data.model}" if data.model else "")]
     parts.append(f"{data.engines} engine{'s' * (data.engines != 1)}")
     if data.finished is not None:
@@ -56,8 +91,8 @@ def _trace_sentence(trace: Trace) -> str:
         over = f"over {trace.arrival_s[-1]:,.0f} s, {short_number(mean_rate_rps(trace))} a second"
     prompt = "" if trace.prompt_len is None else f"median prompt {np.median(trace.prompt_len):,.0f}, "
     return (
-        f"{trace.name}: trace in the layout {trace.layout}, {len(trace):,} requests {over}; {prompt}median output "
-        f"{np.median(trace.output_len):,.0f} tokens."
+        f"{trace.name}: trace ({trace.layout.partition(' (')[0]}), {len(trace):,} requests {over}; {prompt}median "
+        f"output {np.median(trace.output_len):,.0f} tokens."
     )
 
 
@@ -77,7 +112,7 @@ def coefficient_rows(found: Calibration) -> dict[str, list[Any]]:
         "Coefficient": [PARAMETER_LABELS[name] for name in PARAMETERS],
         "Catalogue": [round(value, 3) for value in found.catalogue],
         "Fitted": [round(value, 3) for value in found.values],
-        "": ["not determined by these points" if name in found.weak else "" for name in PARAMETERS],
+        "": ["not determined" if name in found.weak else "" for name in PARAMETERS],
     }
 
 
@@ -99,8 +134,21 @@ def fit_sentence(found: Calibration) -> str:
     """How good a fit is."""
     words = {"catalogue": "by the catalogue", "fitted": "fitted", "left_out": "left out of the fit"}
     errors = [f"{error:.1f} % {words[way]}" for way in words if (error := found.error_percent(way)) is not None]
-    client = "" if found.client_ms is None else f" TTFT holds {found.client_ms:.0f} ms that no step explains."
+    is_felt = found.client_ms is not None and found.client_ms >= LEAST_CLIENT_MS
+    client = "" if not is_felt else f" TTFT holds {found.client_ms:.0f} ms that no step explains."
     return f"Mean TPOT error over {len(found.points)} points: {', '.join(errors)}.{client}"
+
+
+def fit_warnings(found: Calibration) -> list[str]:
+    """What makes a fit doubtful, with the parameters called as in the table."""
+    names = {name: label.partition(" (")[0].lower().replace(" kv ", " KV ") for name, label in PARAMETER_LABELS.items()}
+    return [f"{_replaced(sentence, names)}." for sentence in found.warnings]
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    for word, by in words.items():
+        text = text.replace(word, by)
+    return text[:1].upper() + text[1:]
 
 
 def with_calibration(scenario: Scenario, found: Calibration) -> Scenario:
@@ -123,6 +171,11 @@ def with_cache_of(scenario: Scenario, scrape: Scrape) -> Scenario:
     blocks = {"num_gpu_blocks_override": scrape.num_gpu_blocks, "block_size": scrape.block_size}
     known = {field: value for field, value in blocks.items() if value is not None}
     return scenario.model_copy(update={"deployment": scenario.deployment.model_copy(update=known)})
+
+
+def trace_outputs(trace: Trace) -> Outputs:
+    """A trace's output lengths, of one type."""
+    return Outputs(trace.output_len, np.zeros(len(trace), np.int64), ("this trace",))
 
 
 def trace_lengths(trace: Trace) -> tuple[Lengths | None, Lengths]:
