@@ -14,9 +14,9 @@ if current is None:
 left, right = st.columns(2, gap="small")
 with left:
     glossary.terms(current)
+    glossary.rows_of_the_ledgers()
 with right:
     if current is not None:
         glossary.times_a_token(current)
     glossary.usages()
-    glossary.rows_of_the_ledgers()
     glossary.limits()

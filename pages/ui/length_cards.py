@@ -63,9 +63,9 @@ def length_table(made: Outputs) -> None:
             table,
             hide_index=True,
             row_height=ROW_PX,
-            height=288,
+            height=444,
             key="table_profiles",
-            column_config=_widths(table, 168, 64, 48),
+            column_config=_widths(table, 172, 76, 52),
         )
 
 

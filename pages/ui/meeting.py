@@ -104,7 +104,7 @@ def _where(shown: Shown, place: int, count: int, trust: str) -> str:
 def _pictures(shown: Shown, others: Sequence[Shown]) -> None:
     """Latency and memory of the run; the others' latency as grey dashes."""
     left, right = st.columns(2, gap="small")
-    with left, card("meeting_latency", shown.run.distributions["TPOT"].quantity.label):
+    with left, card("meeting_latency", f"Latency distribution: {shown.run.distributions['TPOT'].quantity.label}"):
         dashed = [
             Pinned(each.run.distributions["TPOT"], each.name, dash)
             for each, dash in zip(others, theme.PIN_DASHES, strict=False)

@@ -64,7 +64,7 @@ def deployments(
             hovermode="closest",
             showlegend=False,
             xaxis=axis(title, rangemode="tozero", range=[0, 1.4 * max((value for _, value in ranked), default=1.0)]),
-            yaxis=axis("", tickfont={"size": 11}, categoryorder="array", categoryarray=names)
+            yaxis=axis("", tickfont={"size": 11}, showgrid=False, categoryorder="array", categoryarray=names)
             | _room(len(names), min(num_expected, MOST_BARS)),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},
             annotations=[] if is_complete else [note(INCOMPLETE)],
@@ -98,7 +98,7 @@ def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Fi
             hovermode="closest",
             showlegend=False,
             xaxis=axis("one replica sustains (requests/s)", range=[0, 1.75 * max(rates, default=1.0)]),
-            yaxis=axis("", tickfont={"size": 11}) | _room(len(there), num_expected),
+            yaxis=axis("", tickfont={"size": 11}, showgrid=False) | _room(len(there), num_expected),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},
             shapes=[across(before, {"color": theme.GREY, "width": 1.2, "dash": "dot"}, layer="below")],
         ),

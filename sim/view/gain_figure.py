@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from sim.studies.counterfactuals import Gain, World
 from sim.view import theme
-from sim.view.length_tail import GainRow, change
+from sim.view.length_tail import GainRow, change, signed_percent
 from sim.view.lines import note
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout
@@ -77,7 +77,7 @@ def _dot(gain: Gain, y: int, label: str, symbol: str, low: float, high: float) -
     below, above = (0.0, 0.0) if x != mean else (100 * (gain.mean - gain.low), 100 * (gain.high - gain.mean))
     if x != mean:
         symbol = "triangle-right" if mean > 0 else "triangle-left"
-    return Dot(x, y, f"{mean:+.1f}", below, above, symbol, f"{label.replace('<br>', ' ')}: {change(gain)} %")
+    return Dot(x, y, signed_percent(gain.mean), below, above, symbol, f"{label.replace('<br>', ' ')}: {change(gain)} %")
 
 
 def _panel(dots: Sequence[Dot], xaxis: str, color: str) -> go.Scatter:

@@ -17,14 +17,14 @@ from sim.studies.counterfactuals import (
     is_offered,
 )
 from sim.studies.length_profile import Profile
-from sim.view.paths import PATH_STYLE
+from sim.view.paths import NO_PATH, PATH_STYLE, memory_steps, time_steps
 from sim.view.theme import short_number, short_percent
 
 Summary = Mapping[str, Any]
 
 MASTER = World.NO_VARIANCE
 MISSING = "-"
-SHOWN = ("p50", "p90", "p95", "p99", "max")  # quantiles of the table
+SHOWN = ("p50", "p95", "p99", "max")  # quantiles of the table
 BACKLOG_NOTE = "<br>(from as asked)"
 COLUMNS = {  # title of the column: operating point and field of Measured
     "tokens/s, saturated": (Point.SATURATED, "output_tokens_per_s"),
@@ -85,8 +85,16 @@ def change(found: Gain | None) -> str:
     if found is None:
         return MISSING
     if found.replications == 1:
-        return f"{100 * found.mean:+.1f}"
-    return f"{100 * found.mean:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+        return signed_percent(found.mean)
+    return f"{signed_percent(found.mean)} ({signed_percent(found.low)} to {signed_percent(found.high)})"
+
+
+def signed_percent(change: float) -> str:
+    """A change in percent without its unit: to a tenth, from 100 on whole, and no sign where it shows as none."""
+    percent = 100 * change
+    if abs(percent) < 0.05:
+        return "0.0"
+    return f"{percent:+.0f}" if abs(percent) >= 100 else f"{percent:+.1f}"
 
 
 def impossible(found: Found) -> list[str]:
@@ -129,7 +137,7 @@ def _price(summary: Summary, found: Found) -> str:
     clauses = [
         f"{what} {_effect(each, *words)}"
         for each, what, words in (
-            (rate, "throughput saturated", ("higher", "lower")),
+            (rate, "saturated throughput", ("higher", "lower")),
             (latency, f"p99 {name} as asked", ("longer", "shorter")),
         )
         if each is not None
@@ -172,7 +180,9 @@ def path_sentences(summary: Summary) -> list[str]:
         parts += [f"{time:.1f} % of the time"] if time is not None else []
         style = PATH_STYLE[name]
         sentences.append(f"**{style.label}**: {' and '.join(parts)}; {style.definition}.")
-    return sentences
+    steps = {"KV memory": memory_steps(summary), "time": time_steps(summary)}
+    rest = [f"of {what} {each.definition}" for what, found in steps.items() for each in found if each.label == NO_PATH]
+    return [*sentences, f"**{NO_PATH}**: {'; '.join(rest)}."]
 
 
 def profile_table(own: Sequence[Profile], real: Sequence[Profile]) -> dict[str, list[Any]]:

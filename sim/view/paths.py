@@ -34,6 +34,7 @@ PATH_STYLE = {
     ),
     "price_of_reacting": PathStyle("price of reacting", theme.VERMILION, "\\", "tokens computed again"),
 }
+NO_PATH = "no path"
 USEFUL = {Bin.HELD_TYPICAL, Bin.DECODE, Bin.PREFILL}
 
 
@@ -70,7 +71,7 @@ def _steps(rows: Mapping[str, float], whole: float, ledger: tuple[Bin, ...], sid
     useful = tuple(row for row in ledger if row in USEFUL)
     styles = TIME_STYLE if side else MEMORY_STYLE
     steps = [Step(*PATH_STYLE[name][:1], share(each), *PATH_STYLE[name][1:], False) for name, each in in_paths.items()]
-    steps.append(Step("no path", share(rest), theme.GREY, ".", _names(rest, styles), False))
+    steps.append(Step(NO_PATH, share(rest), theme.GREY, ".", _names(rest, styles), False))
     label = "wanted tokens" if side else "typical answers"
     steps.append(Step(label, share(useful), theme.BLUE, "", _names(useful, styles), True))
     return steps
