@@ -2,12 +2,10 @@
 
 import math
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.head import reserved_blocks
 from sim.engine.inputs import Reserve
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.retries import deal, name_quotes
 from sim.engine.state import (
     ARRIVAL_S,
@@ -28,7 +26,7 @@ from sim.engine.state import (
 from sim.engine.waiting import enqueue, heap_pop, heap_push
 
 
-@njit(**JIT)
+@kernel
 def next_arrival_s(users, arrival_s, thinking, count):
     """Time of the next arrival, infinite when none is known."""
     next_s = math.inf
@@ -39,7 +37,7 @@ def next_arrival_s(users, arrival_s, thinking, count):
     return next_s
 
 
-@njit(**JIT)
+@kernel
 def take_arrival(users, arrival_s, thinking, out_s, count):
     """Whoever is next arrives; its row."""
     row = count[FIRST_TRIES]
@@ -55,7 +53,7 @@ def take_arrival(users, arrival_s, thinking, out_s, count):
     return row
 
 
-@njit(**JIT)
+@kernel
 def join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
     arrival_s, asked, segments, _ = inputs
@@ -73,7 +71,7 @@ def join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, coun
             enqueue(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
 
 
-@njit(**JIT)
+@kernel
 def can_never_run(i, rules, asked):
     """vLLM refuses a prompt of max_model_len or more; a reservation larger than the memory never fits."""
     if asked[i, PROMPT_LEN] >= rules.max_model_len:
@@ -81,7 +79,7 @@ def can_never_run(i, rules, asked):
     return rules.reserve != Reserve.CHUNK and reserved_blocks(i, rules, asked) > rules.usable_blocks
 
 
-@njit(**JIT)
+@kernel
 def think(now, arrival_s, thinking, count):
     """A closed-loop user is done with a question and will ask again after a think time."""
     k = count[ISSUED]
@@ -91,7 +89,7 @@ def think(now, arrival_s, thinking, count):
         count[ISSUED] += 1
 
 
-@njit(**JIT)
+@kernel
 def note_answer(retry, arrival_s, thinking, count, real):
     """A user has the answer: row `retry` follows unless it is 0, else in a closed loop the next question."""
     if retry > 0:

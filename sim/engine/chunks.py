@@ -1,8 +1,6 @@
 """Prefill chunks of one call, summed up for the step time and the accounts."""
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import (
     CHUNK,
     CHUNK_CONTEXT,
@@ -24,7 +22,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def clear_chunks(count, real):
     """No chunks in this call."""
     count[CHUNK_TOKENS] = 0
@@ -36,7 +34,7 @@ def clear_chunks(count, real):
     real[CHUNK_REDO_S] = 0.0
 
 
-@njit(**JIT)
+@kernel
 def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
     """Sum up members in mid-prompt and those just admitted."""
     for k in range(count[NUM_PARTIAL]):
@@ -45,7 +43,7 @@ def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
         measure_chunk(slots[k, FRESH], kv_s, attention_s, live, out_n, count, real)
 
 
-@njit(**JIT)
+@kernel
 def measure_chunk(s, kv_s, attention_s, live, out_n, count, real):
     """Add one chunk, cut at the high-water mark of tokens that were computed once before."""
     i = live[s, REQUEST]

@@ -3,12 +3,10 @@
 Synchronously outputs are applied right after their call, asynchronously one call later; the two halves are apart.
 """
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.arrivals import note_answer
 from sim.engine.gaps import note_gap, push_duration
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, register_full, release, release_blocks
 from sim.engine.members import leave, start_decoding, stop_decoding
 from sim.engine.segments import mark_memory, settle_held, settle_memory, settle_tokens
@@ -72,7 +70,7 @@ from sim.engine.state import (
 from sim.engine.waiting import remove
 
 
-@njit(**JIT)
+@kernel
 def end_chunks(parity, rules, inputs, members, flight, records, count, real):
     """The call has scheduled its prefill chunks: members whose prompt is complete decode from the next call on."""
     still_partial = 0
@@ -106,7 +104,7 @@ def end_chunks(parity, rules, inputs, members, flight, records, count, real):
     flight[parity, F_NUM_SAMPLED] = sampled
 
 
-@njit(**JIT)
+@kernel
 def collect_due(parity, rules, inputs, members, flight, records, count, real):
     """Members whose last token this call samples; who can be seen to end computes nothing more."""
     due = 0
@@ -126,7 +124,7 @@ def collect_due(parity, rules, inputs, members, flight, records, count, real):
     flight[parity, F_NUM_DUE] = due
 
 
-@njit(**JIT)
+@kernel
 def pass_time(parity, end_s, batch_delivery, live, slots, flight, out_s, gap_stack, gap_hist, count, real):
     """The clock moves to the end of the step; decoding members waited since the step before for their token."""
     duration_s = end_s - real[CLOCK]
@@ -145,7 +143,7 @@ def pass_time(parity, end_s, batch_delivery, live, slots, flight, out_s, gap_sta
             note_gap(gap_s, members, gap_hist, count, real)
 
 
-@njit(**JIT)
+@kernel
 def hold_prompts(duration_s, live, slots, out_s, count):
     """Members in mid-prompt hold what they have computed for so long."""
     for k in range(count[NUM_PARTIAL]):
@@ -153,7 +151,7 @@ def hold_prompts(duration_s, live, slots, out_s, count):
         out_s[live[s, REQUEST], MEMORY_TOKEN_S] += live[s, COMPUTED] * duration_s
 
 
-@njit(**JIT)
+@kernel
 def note_sampled(parity, batch_delivery, members, flight, records, gap_hist, count, real):
     """Prompts that the step completed bring a token."""
     for k in range(flight[parity, F_NUM_SAMPLED]):
@@ -164,7 +162,7 @@ def note_sampled(parity, batch_delivery, members, flight, records, gap_hist, cou
             members.live[s, SEGMENT] = count[APPLIED_CALL]
 
 
-@njit(**JIT)
+@kernel
 def sort_late(slots, count):
     """Victims whose token is on its way, in running order."""
     for k in range(1, count[NUM_LATE]):
@@ -179,7 +177,7 @@ def sort_late(slots, count):
         slots[at, LATE_SEQ] = seq
 
 
-@njit(**JIT)
+@kernel
 def deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real):
     """Victims of the newest call get the token of the step that was in flight; the last one ends a request."""
     for k in range(count[NUM_LATE]):
@@ -193,7 +191,7 @@ def deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, coun
     count[LATE_DECODING] = 0
 
 
-@njit(**JIT)
+@kernel
 def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
     """A token outside the quiet path: the first, or the next after a preemption."""
     now = real[CLOCK]
@@ -207,7 +205,7 @@ def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
     out_s[i, LAST_TOKEN_S] = now
 
 
-@njit(**JIT)
+@kernel
 def sort_by_admission(column, size, slots, live):
     """Put a list of slots into running order; an insertion sort, as the list is a few runs already in order."""
     for k in range(1, size):
@@ -219,7 +217,7 @@ def sort_by_admission(column, size, slots, live):
         slots[at, column] = s
 
 
-@njit(**JIT)
+@kernel
 def finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real):
     """Members with their last token leave, or keep their slots until the batch ends."""
     for k in range(flight[parity, F_NUM_DUE]):
@@ -277,7 +275,7 @@ def finish_members(parity, rules, inputs, members, flight, records, gap_stack, t
         end_batch(rules.batch_delivery, inputs, members, records, thinking, count, real)
 
 
-@njit(**JIT)
+@kernel
 def drop_newest(i, slots, flight, count):
     """The token of the newest step, still in flight, will be thrown away."""
     newest = (count[PUSHED] - 1) & 1
@@ -285,7 +283,7 @@ def drop_newest(i, slots, flight, count):
     flight[newest, F_DROPPED] += 1
 
 
-@njit(**JIT)
+@kernel
 def deliver(i, inputs, thinking, out_n, count, real):
     """The user has the whole answer."""
     out_n[i, STATUS] = Status.FINISHED
@@ -294,7 +292,7 @@ def deliver(i, inputs, thinking, out_n, count, real):
     note_answer(inputs.asked[i, AGAIN], inputs.arrival_s, thinking, count, real)
 
 
-@njit(**JIT)
+@kernel
 def hold_until_batch_ends(s, block_size, live, count):
     """Everything the member holds or was promised moves to one row of the memory ledger."""
     computed = live[s, COMPUTED]
@@ -309,7 +307,7 @@ def hold_until_batch_ends(s, block_size, live, count):
     count[HELD_DONE_BLOCKS] += kept
 
 
-@njit(**JIT)
+@kernel
 def end_batch(batch_delivery, inputs, members, records, thinking, count, real):
     """The last member of a held batch is done: all slots and blocks come free."""
     while count[NUM_RUNNING] > 0:

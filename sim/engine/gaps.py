@@ -6,14 +6,12 @@ than all that follow it, answers "the largest since call k" without visiting any
 
 import math
 
-from numba import njit
-
 from sim.engine.accounts import LOWEST_OCTAVE, NUM_GAP_BINS, STEPS_PER_OCTAVE
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import GAP_BACK, GAP_BIN, GAP_FRONT, GAP_HIGH, GAP_LOW
 
 
-@njit(**JIT)
+@kernel
 def note_gap(gap_s, members, gap_hist, count, real):
     """`members` members waited `gap_s` for their next token."""
     if gap_s <= 0.0:
@@ -30,7 +28,7 @@ def note_gap(gap_s, members, gap_hist, count, real):
     gap_hist[count[GAP_BIN], 1] += members * gap_s
 
 
-@njit(**JIT)
+@kernel
 def push_duration(call, duration_s, gap_stack, count):
     """Put a call's duration on the stack; shorter ones before it can no longer be the largest."""
     mask = len(gap_stack) - 1
@@ -47,7 +45,7 @@ def push_duration(call, duration_s, gap_stack, count):
     count[GAP_BACK] = back
 
 
-@njit(**JIT)
+@kernel
 def largest_since(call, gap_stack, count):
     """Largest duration of the calls after `call`, 0 when there are none."""
     mask = len(gap_stack) - 1

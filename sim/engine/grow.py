@@ -4,10 +4,8 @@ The quiet path grants all decoding members at once. The walk visits every member
 taken when blocks are short or the token budget may run out among prompts. Source: golden README, section 3.
 """
 
-from numba import njit
-
 from sim.engine.inputs import Order, Reserve
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks, take
 from sim.engine.members import stop_decoding
 from sim.engine.preempt import computed_before, note_late, preempt, victim
@@ -45,7 +43,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def is_quiet(rules, phases, count):
     """Whether all running members decode and find their blocks, and no block has a content to keep."""
     if count[NUM_PARTIAL] > 0 or rules.prefix_caching:
@@ -53,7 +51,7 @@ def is_quiet(rules, phases, count):
     return rules.reserve != Reserve.CHUNK or phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
 
 
-@njit(**JIT)
+@kernel
 def grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Schedule the running members, preempting where blocks are short; the tokens left of the budget."""
     if rules.reserve == Reserve.CHUNK:
@@ -86,7 +84,7 @@ def grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache,
     return rules.max_num_batched_tokens - count[NUM_DECODING] - tokens
 
 
-@njit(**JIT)
+@kernel
 def plan_chunks(left, limit, block_size, slots, live, count):
     """Set CHUNK of members in mid-prompt; (tokens, blocks they need), or -1 tokens where only the walk can tell."""
     tokens = 0
@@ -105,7 +103,7 @@ def plan_chunks(left, limit, block_size, slots, live, count):
     return tokens, blocks
 
 
-@njit(**JIT)
+@kernel
 def grow_quietly(block_size, is_reserved, phases, count):
     """Every decoding member gets its token and its block."""
     phase = count[CALL_PHASE]
@@ -113,7 +111,7 @@ def grow_quietly(block_size, is_reserved, phases, count):
     count[DECODING_KV] += count[NUM_DECODING]
 
 
-@njit(**JIT)
+@kernel
 def grow_chunks(rules, inputs, members, cache, count):
     """Members in mid-prompt get their planned chunks."""
     for k in range(count[NUM_PARTIAL]):
@@ -137,7 +135,7 @@ def grow_chunks(rules, inputs, members, cache, count):
             )
 
 
-@njit(**JIT)
+@kernel
 def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Preempt from the end of the running order until those that stay find their blocks.
 
@@ -154,7 +152,7 @@ def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, co
         preempt(count[RUN_TAIL], rules, inputs, members, records, gap_stack, heap, cache, count, real)
 
 
-@njit(**JIT)
+@kernel
 def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Visit every member in running order, preempting where blocks are short; the tokens left of the budget."""
     left = rules.max_num_batched_tokens
@@ -216,7 +214,7 @@ def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache,
     return left
 
 
-@njit(**JIT)
+@kernel
 def pass_over(s, rules, inputs, members, records, gap_stack, count, real):
     """Older releases: from member `s` on nobody is served in this call.
 

@@ -18,9 +18,8 @@ os.environ.setdefault("NUMBA_OPT", "2")  # LLVM's level 3 compiles a fifth longe
 
 # The only jit options in the project. `_nrt` switches off Numba's reference counts: kernels allocate nothing, and two
 # atomic operations for every array of every call made the loop three times slower.
-ENTRY = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-# Kernels that only kernels call need no way in from Python; leaving it out saves a quarter of the compile time.
-JIT = {**ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+ENTRY = {**OPTIONS, "cache": True}  # for what Python calls; what only kernels call is a `@kernel`
 
 
 def sources_hash() -> str:

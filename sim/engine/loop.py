@@ -28,7 +28,8 @@ from sim.engine.emit import (
 from sim.engine.grow import grow_quietly, grow_running, is_quiet
 from sim.engine.head import look_at_head, may_be_admitted, prefill_limit
 from sim.engine.inputs import Batching, Reserve
-from sim.engine.jit import ENTRY, JIT
+from sim.engine.jit import ENTRY
+from sim.engine.kernel import kernel
 from sim.engine.record import has_room, record_call, record_end, record_outputs
 from sim.engine.segments import settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
@@ -259,7 +260,7 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
     return Stop.CALLS
 
 
-@njit(**JIT)
+@kernel
 def launch(parity, tokens, token_s, end_s, flight, flight_s, count, real):
     """Put the step that was just scheduled into the queue of those in flight."""
     flight[parity, F_CALL] = count[CALL]
@@ -288,7 +289,7 @@ def launch(parity, tokens, token_s, end_s, flight, flight_s, count, real):
     count[SUM_PADDING] += count[NUM_HELD_DONE]
 
 
-@njit(**JIT)
+@kernel
 def land(is_async, flight, count):
     """The oldest step has been applied."""
     if not is_async:
@@ -300,7 +301,7 @@ def land(is_async, flight, count):
         count[FLIGHT_CALL] = flight[newest, F_CALL]
 
 
-@njit(**JIT)
+@kernel
 def waits_for_ever(count):
     """Whether nobody runs, nobody waiting could be admitted, and nobody will arrive who could change that."""
     is_idle = count[NUM_RUNNING] == 0 and count[FLIGHT_CALL] < 0 and count[NUM_PREEMPTED] == 0
@@ -308,7 +309,7 @@ def waits_for_ever(count):
     return is_idle and is_last and count[NUM_WAITING] > 0
 
 
-@njit(**JIT)
+@kernel
 def pass_pause(end_s, block_size, live, slots, out_s, bins, count, real):
     """The clock moves on although no step runs."""
     account_for_pause(end_s, block_size, bins, count, real)
@@ -317,7 +318,7 @@ def pass_pause(end_s, block_size, live, slots, out_s, bins, count, real):
     real[CLOCK] = end_s
 
 
-@njit(**JIT)
+@kernel
 def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
     """With an empty server: when the scheduler is called next."""
     now = real[CLOCK]
@@ -332,7 +333,7 @@ def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
     return max(now, min(full_s, out_s[oldest, ARRIVAL_S] + rules.batch_wait_s))
 
 
-@njit(**JIT)
+@kernel
 def linear_time(tokens, linear_s, beyond_s):
     """Token-proportional part of an iteration; a straight line past the table."""
     last = len(linear_s) - 1

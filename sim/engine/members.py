@@ -4,9 +4,7 @@ A decoding member is in the calendar's list of the call that finishes it and is 
 phase at which it needs its next block, so a quiet call visits nobody.
 """
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import (
     BASE,
     CALL,
@@ -42,7 +40,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def join(i, is_straggler, live, slots, count):
     """Give request `i` a slot at the end of the running order; the slot."""
     count[NUM_FREE_SLOTS] -= 1
@@ -66,7 +64,7 @@ def join(i, is_straggler, live, slots, count):
     return s
 
 
-@njit(**JIT)
+@kernel
 def leave(s, live, slots, count):
     """Take a member out of the running order and free its slot."""
     live[s, REQUEST] = -1
@@ -85,7 +83,7 @@ def leave(s, live, slots, count):
     count[NUM_RUNNING] -= 1
 
 
-@njit(**JIT)
+@kernel
 def append_to_list(s, lists, at, first, last, prev_column, next_column, live):
     """Append slot `s` to doubly linked list `at`, whose ends are in columns `first` and `last`."""
     tail = lists[at, last]
@@ -98,7 +96,7 @@ def append_to_list(s, lists, at, first, last, prev_column, next_column, live):
     lists[at, last] = s
 
 
-@njit(**JIT)
+@kernel
 def remove_from_list(s, lists, at, first, last, prev_column, next_column, live):
     """Take slot `s` out of doubly linked list `at`."""
     before = live[s, prev_column]
@@ -113,7 +111,7 @@ def remove_from_list(s, lists, at, first, last, prev_column, next_column, live):
         lists[at, last] = before
 
 
-@njit(**JIT)
+@kernel
 def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, calendar, phases, count):
     """From the next call on the member takes one token a call, `tokens_left` times; it holds `kv_tokens` now."""
     call = count[CALL]
@@ -134,7 +132,7 @@ def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, 
     count[DECODING_KV] += kv_tokens
 
 
-@njit(**JIT)
+@kernel
 def stop_decoding(s, kv_tokens, prefix_caching, live, calendar, phases, count):
     """The member finished or is preempted, with `kv_tokens` tokens."""
     live[s, DECODING] = 0

@@ -1,8 +1,6 @@
 """The full step table: one row a call that scheduled or preempted, for golden replays and the batch theatre."""
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     BASE,
@@ -57,7 +55,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def has_room(tape, slots, count):
     """Whether one more call of a full batch can be recorded."""
     members = len(slots)
@@ -71,7 +69,7 @@ def has_room(tape, slots, count):
     )
 
 
-@njit(**JIT)
+@kernel
 def record_call(end_s, block_size, tape, live, slots, count, real):
     """The call as it stands right after scheduling; its row."""
     row = begin_row(end_s, tape, slots, count, real)
@@ -86,7 +84,7 @@ def record_call(end_s, block_size, tape, live, slots, count, real):
     return row
 
 
-@njit(**JIT)
+@kernel
 def begin_row(end_s, tape, slots, count, real):
     """A new row: times, sizes, where its lists begin, and who gave way."""
     row = count[STEPS_RECORDED]
@@ -110,7 +108,7 @@ def begin_row(end_s, tape, slots, count, real):
     return row
 
 
-@njit(**JIT)
+@kernel
 def begin_outputs(row, tape, count):
     """Where the lists of a row's outputs begin: outputs come in the order of the rows."""
     tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
@@ -118,7 +116,7 @@ def begin_outputs(row, tape, count):
     tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
 
 
-@njit(**JIT)
+@kernel
 def record_chunk(i, tokens, before, block_size, tape, count):
     """The request computes so many tokens after those before."""
     entry = count[SCHEDULED_RECORDED]
@@ -129,7 +127,7 @@ def record_chunk(i, tokens, before, block_size, tape, count):
     count[SCHEDULED_RECORDED] += 1
 
 
-@njit(**JIT)
+@kernel
 def tokens_ahead(s, live, count):
     """Tokens that a member samples in this call and in the step in flight."""
     if live[s, HELD_DONE]:
@@ -141,7 +139,7 @@ def tokens_ahead(s, live, count):
     return completes + (1 if live[s, FIRST_SAMPLE] == count[FLIGHT_CALL] else 0)  # passed over with a token on its way
 
 
-@njit(**JIT)
+@kernel
 def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
     """What the step's outputs bring, each list in running order, before anybody leaves."""
     begin_outputs(row, tape, count)
@@ -162,7 +160,7 @@ def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
         count[DROPPED_RECORDED] += 1
 
 
-@njit(**JIT)
+@kernel
 def record_due(due, before_seq, tape, parity, live, slots, flight, count):
     """Record members that end, from entry `due` on, up to a place in the running order; the next entry."""
     while due < flight[parity, F_NUM_DUE]:
@@ -176,7 +174,7 @@ def record_due(due, before_seq, tape, parity, live, slots, flight, count):
     return due
 
 
-@njit(**JIT)
+@kernel
 def record_end(tape, row, count):
     """The call after its outputs were applied."""
     tape.numbers[row, T_FREE_END] = count[FREE]

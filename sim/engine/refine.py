@@ -7,9 +7,8 @@ Source: schedulers.md, section 4 (`trail`, `elis`).
 """
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 
 FADED = 1e-30  # belief below this counts as none; products of it would be slow and tell nothing
 
@@ -19,7 +18,7 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
-@njit(**JIT)
+@kernel
 def random_53(key, i, number):
     """Random whole number below 2^53 that belongs to a request and the number of its look."""
     # Number `number` of request i's own stretch of the sequence that starts at `key`.
@@ -29,7 +28,7 @@ def random_53(key, i, number):
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11))
 
 
-@njit(**JIT)
+@kernel
 def look(i, number, remaining, key, width, scale, thresholds):
     """Class that a look at the request names, while `remaining` tokens are still to come."""
     last = thresholds.shape[0] - 1
@@ -41,7 +40,7 @@ def look(i, number, remaining, key, width, scale, thresholds):
     return seen
 
 
-@njit(**JIT)
+@kernel
 def age(i, tokens, width, posterior):
     """Move the belief about request `i` on by so many generated tokens."""
     last = posterior.shape[1] - 1
@@ -53,7 +52,7 @@ def age(i, tokens, width, posterior):
         posterior[i, last] *= 1.0 - move
 
 
-@njit(**JIT)
+@kernel
 def weigh(i, seen, likelihood, posterior):
     """Bayes' rule: what a look that named class `seen` says of request `i`."""
     total = 0.0
@@ -67,7 +66,7 @@ def weigh(i, seen, likelihood, posterior):
             posterior[i, c] = posterior[i, c] / total if posterior[i, c] > FADED * total else 0.0
 
 
-@njit(**JIT)
+@kernel
 def expected_remaining(i, width, posterior):
     """Mean of the believed tokens still to come; each class counts as its middle."""
     total = 0.0
@@ -78,7 +77,7 @@ def expected_remaining(i, width, posterior):
     return weighted / total
 
 
-@njit(**JIT)
+@kernel
 def refresh(i, generated, remaining, key, every, width, scale, thresholds, likelihood, posterior):
     """Tokens that request `i` is thought to need still, after one more look at it.
 

@@ -1,9 +1,7 @@
 """What a member's stretch of decoding adds to its request's record, settled when the stretch ends."""
 
-from numba import njit
-
 from sim.engine.gaps import largest_since
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import (
     AGE,
     APPLIED_CALL,
@@ -22,14 +20,14 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def mark_memory(s, live_s, real):
     """From here on the member holds KV tokens as it ages."""
     live_s[s, SEGMENT_S] = real[CLOCK]
     live_s[s, SEGMENT_AGE] = real[AGE]
 
 
-@njit(**JIT)
+@kernel
 def settle_memory(s, live, live_s, out_s, real):
     """Record what the member has held since the mark."""
     i = live[s, REQUEST]
@@ -38,14 +36,14 @@ def settle_memory(s, live, live_s, out_s, real):
     mark_memory(s, live_s, real)
 
 
-@njit(**JIT)
+@kernel
 def settle_held(s, live, live_s, out_s, real):
     """The same for a member that computes nothing more."""
     out_s[live[s, REQUEST], MEMORY_TOKEN_S] += live[s, COMPUTED] * (real[CLOCK] - live_s[s, SEGMENT_S])
     mark_memory(s, live_s, real)
 
 
-@njit(**JIT)
+@kernel
 def settle_tokens(s, prompt_len, live, out_s, out_n, gap_stack, count, real):
     """Record the tokens of the calls after SEGMENT up to the one applied last."""
     if live[s, SEGMENT] < 0:

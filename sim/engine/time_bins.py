@@ -4,37 +4,35 @@ The last row of `bins` collects what iterations add until the clock crosses a bi
 touches one row; an iteration that crosses a border is split by overlap.
 """
 
-from numba import njit
-
 from sim.engine.accounts import NUM_COLUMNS
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import BIN, BIN_END, BIN_WIDTH, NUM_BINS
 
 OPEN = NUM_BINS  # the collecting row
 
 
-@njit(**JIT)
+@kernel
 def put_into_bin(share, bins, count):
     """Add a share of the collecting row to the present bin."""
     for column in range(NUM_COLUMNS):
         bins[count[BIN], column] += share * bins[OPEN, column]
 
 
-@njit(**JIT)
+@kernel
 def empty_open_row(bins):
     """Start collecting anew."""
     for column in range(NUM_COLUMNS):
         bins[OPEN, column] = 0.0
 
 
-@njit(**JIT)
+@kernel
 def flush(bins, count):
     """Everything collected so far lies in the present bin."""
     put_into_bin(1.0, bins, count)
     empty_open_row(bins)
 
 
-@njit(**JIT)
+@kernel
 def split(start_s, end_s, bins, count, real):
     """The collecting row holds one iteration that crosses the present bin's border."""
     while end_s > NUM_BINS * real[BIN_WIDTH]:
@@ -50,7 +48,7 @@ def split(start_s, end_s, bins, count, real):
     empty_open_row(bins)
 
 
-@njit(**JIT)
+@kernel
 def merge_pairs(bins, count, real):
     """Neighbours become one bin of twice the width."""
     for pair in range(NUM_BINS // 2):

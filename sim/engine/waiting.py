@@ -2,20 +2,18 @@
 
 import math
 
-from numba import njit
-
 from sim.engine.inputs import Order
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import HEAD_KNOWN_GOOD, NEXT_WAITING, NUM_WAITING, WAIT_HEAD, WAIT_TAIL
 
 
-@njit(**JIT)
+@kernel
 def comes_first(key, i, other_key, other):
     """Order of a heap: by key, then by id."""
     return key < other_key or (key == other_key and i < other)
 
 
-@njit(**JIT)
+@kernel
 def heap_push(heap, size, key, i):
     """Add (key, i) to a heap of `size` entries; the smallest (key, id) is at 0."""
     at = size
@@ -30,7 +28,7 @@ def heap_push(heap, size, key, i):
     heap[at, 1] = i
 
 
-@njit(**JIT)
+@kernel
 def heap_pop(heap, size):
     """Take the smallest entry out of a heap of `size` entries; its id."""
     top = heap[0, 1]
@@ -57,7 +55,7 @@ def heap_pop(heap, size):
     return int(top)
 
 
-@njit(**JIT)
+@kernel
 def enqueue(i, order, priority, heap, out_n, count):
     """A request joins the queue behind those of its rank."""
     if order == Order.FCFS:
@@ -74,7 +72,7 @@ def enqueue(i, order, priority, heap, out_n, count):
     count[NUM_WAITING] += 1
 
 
-@njit(**JIT)
+@kernel
 def put_back(i, order, priority, heap, out_n, count):
     """A preempted request returns: to the front under FCFS, to its rank else."""
     if order == Order.FCFS:
@@ -88,7 +86,7 @@ def put_back(i, order, priority, heap, out_n, count):
     count[NUM_WAITING] += 1
 
 
-@njit(**JIT)
+@kernel
 def head_of_queue(order, heap, count):
     """The request served next; the queue must not be empty."""
     if order == Order.FCFS:
@@ -96,7 +94,7 @@ def head_of_queue(order, heap, count):
     return int(heap[0, 1])
 
 
-@njit(**JIT)
+@kernel
 def dequeue(order, heap, out_n, count):
     """Take the head out of the queue."""
     if order == Order.FCFS:
@@ -107,7 +105,7 @@ def dequeue(order, heap, out_n, count):
     count[HEAD_KNOWN_GOOD] = 0
 
 
-@njit(**JIT)
+@kernel
 def remove(i, order, heap, out_n, count):
     """Take a request out of the queue, wherever it stands."""
     count[HEAD_KNOWN_GOOD] = 0
@@ -135,7 +133,7 @@ def remove(i, order, heap, out_n, count):
     count[NUM_WAITING] -= 1
 
 
-@njit(**JIT)
+@kernel
 def sift_up(at, heap):
     """Restore a heap after the entry at `at` became smaller."""
     key = heap[at, 0]

@@ -1,7 +1,5 @@
 """A request joins the running set with memory, slot and the first tokens it computes."""
 
-from numba import njit
-
 from sim.engine.general.choices import Prefill, Queue, Reservation
 from sim.engine.general.peak import future_fits
 from sim.engine.general.queue import leave_queue, look_at_head, note_served
@@ -18,7 +16,7 @@ from sim.engine.general.state import (
     STEP,
     WHERE,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, fill
 from sim.engine.members import join
 from sim.engine.state import (
@@ -45,7 +43,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def admit_waiting(left, only_swapped, rules, inputs, hints, members, records, heap, more, count, real):
     """Admit from the queue while budget, seats and memory allow; on request only those in host memory."""
     while left > 0 and count[NUM_RUNNING] < count[SEATS] and count[NUM_WAITING] > 0:
@@ -64,7 +62,7 @@ def admit_waiting(left, only_swapped, rules, inputs, hints, members, records, he
         left -= tokens
 
 
-@njit(**JIT)
+@kernel
 def may_be_admitted(rules, count):
     """Whether it is worth trying: false when the queue's head is known to want more than is free."""
     if count[NUM_WAITING] == 0 or count[NUM_RUNNING] >= count[SEATS]:
@@ -75,7 +73,7 @@ def may_be_admitted(rules, count):
     return count[HEAD] >= 0 and count[HEAD_WHOLE] + keep <= count[FREE]
 
 
-@njit(**JIT)
+@kernel
 def tokens_to_admit(left, tokens, rules, count):
     """How many of a request's tokens its first iteration computes; 0 when the budget does not allow any."""
     if rules.prefill >= Prefill.CHUNKED:
@@ -86,7 +84,7 @@ def tokens_to_admit(left, tokens, rules, count):
     return tokens if tokens <= left or is_first else 0
 
 
-@njit(**JIT)
+@kernel
 def has_memory(tokens, rules, inputs, hints, records, members, more, count):
     """Whether the reservation's test lets in the request that was looked up as the queue's head."""
     i = count[HEAD]
@@ -106,7 +104,7 @@ def has_memory(tokens, rules, inputs, hints, records, members, more, count):
     return fits
 
 
-@njit(**JIT)
+@kernel
 def admit(i, tokens, rules, inputs, hints, members, records, more, count, real):
     """The request takes a slot and its blocks, and computes `tokens` tokens; KV in host memory moves back.
 

@@ -2,8 +2,6 @@
 
 import math
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.arrivals import next_arrival_s, take_arrival, think
 from sim.engine.general.batches import run_failed_again
@@ -41,7 +39,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.general.told import GROUP, KEY_HINT, LONGEST_AGE_S, RESERVE_OUT, TAIL_HINT, TICKS_A_SECOND, deal_told
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.state import (
     ARRIVAL_S,
@@ -60,7 +58,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, more, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
     while next_arrival_s(users, inputs.arrival_s, thinking, count) <= real[CLOCK]:
@@ -87,7 +85,7 @@ def join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, mo
             more.counter[hints.numbers[i, GROUP], PRESENT] += 1
 
 
-@njit(**JIT)
+@kernel
 def key_on_arrival(i, rules, inputs, hints, records, more, count):
     """What orders the request at first."""
     if rules.refresh == Refresh.LEVELS:
@@ -107,7 +105,7 @@ def key_on_arrival(i, rules, inputs, hints, records, more, count):
     return aged(key, records.out_s[i, ARRIVAL_S], hints.ageing)
 
 
-@njit(**JIT)
+@kernel
 def aged(key, arrival_s, ageing):
     """The key of a score that shrinks while its request waits, all by one factor.
 
@@ -120,7 +118,7 @@ def aged(key, arrival_s, ageing):
     return key
 
 
-@njit(**JIT)
+@kernel
 def can_never_run(i, rules, inputs, hints, records, more, count):
     """A prompt of max_model_len or more, or a reservation larger than the memory."""
     if inputs.asked[i, PROMPT_LEN] >= rules.max_model_len:
@@ -133,7 +131,7 @@ def can_never_run(i, rules, inputs, hints, records, more, count):
     return False
 
 
-@njit(**JIT)
+@kernel
 def note_predictions(rules, inputs, hints, records, heap, more, count, real):
     """Predictions that have come since: the request is ordered anew."""
     i = count[READY_POINT]
@@ -154,14 +152,14 @@ def note_predictions(rules, inputs, hints, records, heap, more, count, real):
             join_queue(i - 1, True, rules, inputs, hints, records, heap, more, count)
 
 
-@njit(**JIT)
+@kernel
 def next_prediction_s(rules, records, count):
     """When the next prediction comes, infinite when none is on its way."""
     i = count[READY_POINT]
     return records.out_s[i, ARRIVAL_S] + rules.predict_delay_s if i < count[ARRIVED] else math.inf
 
 
-@njit(**JIT)
+@kernel
 def give_up(rules, inputs, hints, members, records, gap_stack, thinking, heap, more, count, real):
     """Clients that have waited too long for their whole answer go away, and what they held comes free."""
     send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
@@ -171,7 +169,7 @@ def give_up(rules, inputs, hints, members, records, gap_stack, thinking, heap, m
         send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
 
 
-@njit(**JIT)
+@kernel
 def send_away(rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
     """Everybody whose patience is over.
 
@@ -190,7 +188,7 @@ def send_away(rules, inputs, hints, members, records, gap_stack, thinking, more,
     count[TIMEOUT_POINT] = i
 
 
-@njit(**JIT)
+@kernel
 def note_aborted(i, arrival_s, thinking, out_n, count, real):
     """The client has gone, and in a closed loop will ask again."""
     out_n[i, STATUS] = Status.ABORTED
@@ -199,7 +197,7 @@ def note_aborted(i, arrival_s, thinking, out_n, count, real):
     think(real[CLOCK], arrival_s, thinking, count)
 
 
-@njit(**JIT)
+@kernel
 def abort(i, where, rules, inputs, hints, members, records, gap_stack, more, count, real):
     """Take a request out of the engine, wherever it is."""
     live = members.live

@@ -5,14 +5,12 @@ Source: schedulers.md 3.1, 3.7 (sequence scheduling: planned groups, cut and run
 
 import math
 
-from numba import njit
-
 from sim.engine.general.admit import admit, has_memory
 from sim.engine.general.choices import Queue
 from sim.engine.general.queue import first_waiting, join_queue, leave_queue, look_at, look_at_head, next_in_queue
 from sim.engine.general.state import FAILED, HOST_TOKENS, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM, SEATS, TIMEOUT_POINT
 from sim.engine.general.told import GROUP, GROUP_SIZE
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import (
     ARRIVAL_S,
     ARRIVED,
@@ -31,7 +29,7 @@ RERUN = 1  # value of QUANTUM for a request that runs again, beyond its planned 
 KEYS_A_GROUP = 131072.0  # planned keys: group number times this, plus the batch within
 
 
-@njit(**JIT)
+@kernel
 def form_batch(rules, inputs, hints, members, records, heap, more, count, real):
     """An empty server takes as many as slots, memory and the batch's plan allow."""
     group = -1
@@ -59,7 +57,7 @@ def form_batch(rules, inputs, hints, members, records, heap, more, count, real):
         admit(i, tokens, rules, inputs, hints, members, records, more, count, real)
 
 
-@njit(**JIT)
+@kernel
 def may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real):
     """With an empty server and somebody waiting: when a batch may be formed."""
     now = real[CLOCK]
@@ -73,7 +71,7 @@ def may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real):
     return max(now, min(next_s, records.out_s[oldest, ARRIVAL_S] + rules.batch_wait_s))
 
 
-@njit(**JIT)
+@kernel
 def run_failed_again(rules, inputs, hints, members, records, heap, more, count, real):
     """The batch has ended: members that it cut start anew, after the other batches of their group."""
     for k in range(count[NUM_FAILED]):

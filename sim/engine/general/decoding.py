@@ -4,8 +4,6 @@ Events wait in the calendar under DUE: the last token, or the last token that th
 growth are counted by phase, apart for members that grow into a reservation and those that take from the pool.
 """
 
-from numba import njit
-
 from sim.engine.general.state import (
     END_CALL,
     IS_PLEDGED,
@@ -20,7 +18,7 @@ from sim.engine.general.state import (
     REDO_UNTIL,
     YOUNG,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.members import append_to_list, remove_from_list
 from sim.engine.segments import settle_memory, settle_tokens
 from sim.engine.state import (
@@ -58,7 +56,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def start_decoding(s, kv_tokens, tokens_left, rules, members, count):
     """From the next decoding iteration on the member takes a token in each; it holds `kv_tokens` now."""
     live = members.live
@@ -87,7 +85,7 @@ def start_decoding(s, kv_tokens, tokens_left, rules, members, count):
     count[DECODING_KV] += kv_tokens
 
 
-@njit(**JIT)
+@kernel
 def stop_decoding(s, kv_tokens, members, count):
     """The member, which holds `kv_tokens`, finished or is not served for now."""
     live = members.live
@@ -101,7 +99,7 @@ def stop_decoding(s, kv_tokens, members, count):
     count[DECODING_KV] -= kv_tokens
 
 
-@njit(**JIT)
+@kernel
 def interrupt(s, inputs, members, records, gap_stack, count, real):
     """A decoding member is not served in this iteration, nor until it starts again."""
     live = members.live
@@ -120,7 +118,7 @@ def interrupt(s, inputs, members, records, gap_stack, count, real):
     stop_decoding(s, computed, members, count)
 
 
-@njit(**JIT)
+@kernel
 def catch_up(members, records, count):
     """Members that decode, in this iteration, the first token that was not delivered before."""
     live = members.live
@@ -142,14 +140,14 @@ def catch_up(members, records, count):
     count[NUM_REDO] = behind
 
 
-@njit(**JIT)
+@kernel
 def count_phase(s, sign, live, phases):
     """Count the member where its next block comes from, or no longer."""
     phases[live[s, PHASE], MEMBERS] += sign
     phases[live[s, PHASE], STRAGGLER_MEMBERS] += sign * live[s, STRAGGLER]
 
 
-@njit(**JIT)
+@kernel
 def drop_from(s, column, size, slots):
     """Take a slot out of a list that keeps its order; the new size."""
     kept = 0
@@ -160,7 +158,7 @@ def drop_from(s, column, size, slots):
     return kept
 
 
-@njit(**JIT)
+@kernel
 def grow_decoding(block_size, phases, count):
     """Every decoding member takes a token and, at a border, a block, which must be there."""
     phase = count[CALL_PHASE]
@@ -179,7 +177,7 @@ def grow_decoding(block_size, phases, count):
     count[REDO_KV] += count[NUM_REDO]
 
 
-@njit(**JIT)
+@kernel
 def collect_due(rules, members, records, count, real):
     """Members whose last token this iteration brings stop; others whose reservation it fills take from the pool."""
     live = members.live
@@ -200,7 +198,7 @@ def collect_due(rules, members, records, count, real):
     return due
 
 
-@njit(**JIT)
+@kernel
 def use_up_reservation(s, rules, members, count):
     """From now on the member's blocks come from the pool, or it must go."""
     live = members.live

@@ -1,7 +1,5 @@
 """What an iteration's outputs change: complete prompts go on decoding, tokens come, requests leave."""
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.emit import deliver, hold_prompts, hold_until_batch_ends, note_token
 from sim.engine.gaps import note_gap, push_duration
@@ -37,7 +35,7 @@ from sim.engine.general.state import (
     YOUNG,
 )
 from sim.engine.general.told import GROUP, GUESS, STOP
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import release
 from sim.engine.members import leave
 from sim.engine.segments import mark_memory, settle_held, settle_tokens
@@ -88,7 +86,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def measure_chunks(kv_s, attention_s, members, records, inputs, count, real):
     """Sum up the prompts computed in this iteration; (members that go on decoding with one token, their KV tokens)."""
     back = 0
@@ -122,7 +120,7 @@ def measure_chunks(kv_s, attention_s, members, records, inputs, count, real):
     return back, back_kv
 
 
-@njit(**JIT)
+@kernel
 def end_chunks(rules, inputs, hints, members, records, more, count, real):
     """Members whose prompt is complete decode from the next decoding iteration on; their number."""
     live = members.live
@@ -162,7 +160,7 @@ def end_chunks(rules, inputs, hints, members, records, more, count, real):
     return sampled
 
 
-@njit(**JIT)
+@kernel
 def pass_time(end_s, decoding, batch_delivery, live, slots, records, gap_stack, gap_hist, count, real):
     """The clock moves to the end of the iteration, in which `decoding` members decoded, and their tokens come."""
     duration_s = end_s - real[CLOCK]
@@ -187,7 +185,7 @@ def pass_time(end_s, decoding, batch_delivery, live, slots, records, gap_stack, 
     count[NUM_YOUNG] = 0
 
 
-@njit(**JIT)
+@kernel
 def note_sampled(sampled, batch_delivery, members, records, gap_hist, count, real):
     """Prompts that the iteration completed bring a token, unless it was delivered before."""
     live = members.live
@@ -204,7 +202,7 @@ def note_sampled(sampled, batch_delivery, members, records, gap_hist, count, rea
             count[NUM_YOUNG] += 1
 
 
-@njit(**JIT)
+@kernel
 def finish_members(due, rules, inputs, hints, members, records, gap_stack, thinking, more, count, real):
     """Members with their last token leave, or keep their slots until the batch ends."""
     live = members.live
@@ -238,7 +236,7 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
         end_held_batch(rules, inputs, members, records, thinking, more, count, real)
 
 
-@njit(**JIT)
+@kernel
 def sort_by_arrival(due, live, slots):
     """Of those that end together, lengths are learned in order of arrival."""
     for k in range(1, due):
@@ -250,7 +248,7 @@ def sort_by_arrival(due, live, slots):
         slots[at, DUE_LIST] = s
 
 
-@njit(**JIT)
+@kernel
 def end_held_batch(rules, inputs, members, records, thinking, more, count, real):
     """The last member of a held batch is done: all slots and blocks come free."""
     live = members.live
@@ -271,7 +269,7 @@ def end_held_batch(rules, inputs, members, records, thinking, more, count, real)
     count[HELD_DONE_BLOCKS] = 0
 
 
-@njit(**JIT)
+@kernel
 def learn(i, rules, inputs, hints, records, more, count):
     """A finished request's length is remembered, and its class counts what it was served."""
     emitted = records.out_n[i, EMITTED]
@@ -284,7 +282,7 @@ def learn(i, rules, inputs, hints, records, more, count):
         more.counter[hints.numbers[i, GROUP], PRESENT] -= 1
 
 
-@njit(**JIT)
+@kernel
 def count_outputs(sampled, hints, members, more, count):
     """Two for every token of this iteration, on the counter of its class (VTC). Source: schedulers.md 4."""
     live = members.live

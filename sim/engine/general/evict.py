@@ -1,7 +1,5 @@
 """Who gives way when blocks run out, and what becomes of it."""
 
-from numba import njit
-
 from sim.engine.general.choices import Eviction, Peak, Reservation, Victim
 from sim.engine.general.decoding import drop_from, interrupt
 from sim.engine.general.queue import change_key, join_queue
@@ -32,7 +30,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.general.told import GUESS
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, release
 from sim.engine.members import leave
 from sim.engine.segments import settle_held
@@ -66,7 +64,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def choose_victim(rules, inputs, hints, records, members, more, count):
     """The running member that gives way; who is done keeps its place in a held batch."""
     live = members.live
@@ -101,7 +99,7 @@ def choose_victim(rules, inputs, hints, records, members, more, count):
     return chosen
 
 
-@njit(**JIT)
+@kernel
 def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """A member loses its place and its blocks in this iteration."""
     live = members.live
@@ -150,7 +148,7 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     join_queue(i, True, rules, inputs, hints, records, heap, more, count)
 
 
-@njit(**JIT)
+@kernel
 def stop_serving(s, inputs, members, records, gap_stack, count, real):
     """The member computes nothing in this iteration; it keeps its slot and its blocks."""
     live = members.live
@@ -165,7 +163,7 @@ def stop_serving(s, inputs, members, records, gap_stack, count, real):
         records.out_s[i, PAUSED_SINCE_S] = real[START_S]
 
 
-@njit(**JIT)
+@kernel
 def give_up_slot(s, is_running, live, slots, kept, count):
     """Slot and place in the running order come free."""
     i = live[s, REQUEST]
@@ -178,14 +176,14 @@ def give_up_slot(s, is_running, live, slots, kept, count):
         count[NUM_FREE_SLOTS] += 1
 
 
-@njit(**JIT)
+@kernel
 def double_reservation(i, rules, asked, hints, more, count):
     """The next admission reserves twice the output, up to the cap."""
     former = output_to_reserve(i, rules, asked, hints, more, count)
     more.kept[i, OUTPUT_SLOTS] = min(2 * former, asked[i, CAP])
 
 
-@njit(**JIT)
+@kernel
 def evict_for_blocks(needed, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Blocks are short: one member gives way; where the engine fails, all but those that have their whole answer."""
     if rules.eviction != Eviction.FAIL:

@@ -1,12 +1,10 @@
 """Running members get their tokens, and somebody gives way when blocks run out."""
 
-from numba import njit
-
 from sim.engine.general.choices import Eviction, Prefill
 from sim.engine.general.decoding import catch_up, grow_decoding
 from sim.engine.general.evict import evict, evict_for_blocks
 from sim.engine.general.state import NUM_OUTGROWN, NUM_REDO, OUTGROWN
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, fill
 from sim.engine.state import (
     CALL_PHASE,
@@ -27,7 +25,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Systems that double: members whose reservation is full give way, unless nobody supervises them."""
     for k in range(count[NUM_OUTGROWN] if rules.eviction != Eviction.FAIL else 0):
@@ -37,7 +35,7 @@ def evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more
     count[NUM_OUTGROWN] = 0
 
 
-@njit(**JIT)
+@kernel
 def grow_running(decodes, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Decoding members, if this is their iteration, and prompts under way; tokens left of the budget."""
     while True:
@@ -56,7 +54,7 @@ def grow_running(decodes, budget, rules, inputs, hints, members, records, gap_st
     return left - tokens
 
 
-@njit(**JIT)
+@kernel
 def plan_chunks(left, rules, members, count):
     """Cut what prompts under way compute to the budget; (tokens, blocks taken from the pool)."""
     live = members.live
@@ -76,14 +74,14 @@ def plan_chunks(left, rules, members, count):
     return tokens, blocks
 
 
-@njit(**JIT)
+@kernel
 def grow_chunks(rules, members, count):
     """Prompts under way take their planned chunks."""
     for k in range(count[NUM_PARTIAL]):
         fill_chunk(members.slots[k, PARTIAL], rules.block_size, members.live, count)
 
 
-@njit(**JIT)
+@kernel
 def fill_chunk(s, block_size, live, count):
     """A member takes the blocks of its chunk, from its reservation as far as that goes."""
     computed = live[s, COMPUTED]

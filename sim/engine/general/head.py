@@ -3,8 +3,6 @@
 Source: metrics.md 8.1.
 """
 
-from numba import njit
-
 from sim.engine.accounts import Bin
 from sim.engine.general.choices import Batching, Queue, Reservation
 from sim.engine.general.peak import future_fits
@@ -23,7 +21,7 @@ from sim.engine.general.state import (
     STEP,
     WHERE,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     FREE,
@@ -38,13 +36,13 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def batch_keeps_out(batching, count):
     """Whether nobody may join before the batch has ended."""
     return batching == Batching.REQUEST and count[NUM_RUNNING] > 0
 
 
-@njit(**JIT)
+@kernel
 def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real):
     """Row of the memory ledger for all free blocks while somebody waits."""
     if batch_keeps_out(rules.batching, count):
@@ -73,7 +71,7 @@ def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count
     return Bin.WITHHELD_CAP
 
 
-@njit(**JIT)
+@kernel
 def row_of_shortage(needed, count):
     """Blocks are short: by stragglers, if the request would fit into what is free and theirs."""
     if needed <= count[FREE] + count[STRAGGLER_BLOCKS]:
@@ -81,7 +79,7 @@ def row_of_shortage(needed, count):
     return Bin.WITHHELD_MEMORY_OTHER
 
 
-@njit(**JIT)
+@kernel
 def row_of_ranked(rules, inputs, hints, members, records, heap, more, count):
     """Where every iteration chooses among all: the first that was not chosen."""
     i = more.ranked[count[NUM_TAKEN]] if count[NUM_TAKEN] < count[NUM_RANKED] else -1

@@ -44,7 +44,8 @@ from sim.engine.general.state import (
     WAS_PREFILL,
     WHERE,
 )
-from sim.engine.jit import ENTRY, JIT
+from sim.engine.jit import ENTRY
+from sim.engine.kernel import kernel
 from sim.engine.loop import Stop, linear_time, pass_pause
 from sim.engine.record import has_room, record_end
 from sim.engine.state import (
@@ -257,7 +258,7 @@ def advance(
     return Stop.CALLS
 
 
-@njit(**JIT)
+@kernel
 def is_quiet(rules, phases, count):
     """Whether a batch that nobody joins only ages: no prompts under way, nobody outgrown, blocks enough."""
     if not batch_keeps_out(rules.batching, count) or rules.is_preemptive:
@@ -266,7 +267,7 @@ def is_quiet(rules, phases, count):
     return is_plain and phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
 
 
-@njit(**JIT)
+@kernel
 def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
     """Choose who runs; 1 if members past their prompt decode in this iteration."""
     count[IS_OPEN] = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
@@ -306,7 +307,7 @@ def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap
     return 1
 
 
-@njit(**JIT)
+@kernel
 def alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """An iteration of prompts after each one of decoding, if there are prompts to compute."""
     budget = rules.max_num_batched_tokens
@@ -321,7 +322,7 @@ def alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, 
     return 1
 
 
-@njit(**JIT)
+@kernel
 def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real):
     """With an empty server: when the next iteration may begin."""
     next_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
@@ -335,7 +336,7 @@ def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, cou
     return start_s
 
 
-@njit(**JIT)
+@kernel
 def next_event_s(users, rules, inputs, records, thinking, more, count):
     """When something comes that could let a waiting request run: an arrival, a prediction, a client that gives up."""
     event_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
@@ -349,7 +350,7 @@ def next_event_s(users, rules, inputs, records, thinking, more, count):
     return event_s
 
 
-@njit(**JIT)
+@kernel
 def wait_until(end_s, rules, members, records, bins, count, real):
     """An empty server waits."""
     count[HOST_USED] = rules.host_blocks - count[HOST_FREE]

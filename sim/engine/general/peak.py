@@ -8,12 +8,10 @@ Where beliefs stay as they are, a decoding member's terms do not change as it ag
 less to come. Such members are kept in order, and only those that come and go are moved.
 """
 
-from numba import njit
-
 from sim.engine.general.choices import Peak, Reservation
 from sim.engine.general.reserve import believed_output, known_tokens
 from sim.engine.general.state import FUTURE_BASE, FUTURE_END, FUTURE_SLOT, NUM_FUTURES, STEP
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import (
     BASE,
     CALL,
@@ -31,7 +29,7 @@ from sim.engine.state import (
 MOST_DRAWS = 5
 
 
-@njit(**JIT)
+@kernel
 def future_fits(candidate, rules, inputs, hints, records, members, more, count):
     """Whether all members, and the candidate, stay within `peak_tokens` as they grow."""
     if is_kept(rules):
@@ -55,28 +53,28 @@ def future_fits(candidate, rules, inputs, hints, records, members, more, count):
     return True
 
 
-@njit(**JIT)
+@kernel
 def is_kept(rules):
     """Whether members are kept in order: what is believed of each does not change while it decodes."""
     is_constant = rules.peak == Peak.GUESS or rules.peak == Peak.BOUND
     return is_constant and rules.reservation == Reservation.PEAK and rules.predict_delay_s == 0.0
 
 
-@njit(**JIT)
+@kernel
 def future_of(i, held, draw, rules, inputs, hints, more, count):
     """Tokens to come of a request that holds so many."""
     generated = held + 1 - inputs.asked[i, PROMPT_LEN]
     return max(believed_output(i, generated, draw, rules, inputs.asked, hints, more, count) - generated, 1)
 
 
-@njit(**JIT)
+@kernel
 def list_one(at, i, held, draw, rules, inputs, hints, more, count):
     """Write down one request; it counts as if its last block had only one token, as blocks are what runs out."""
     more.scratch[at, 0] = held + rules.block_size - 1
     more.scratch[at, 1] = future_of(i, held, draw, rules, inputs, hints, more, count)
 
 
-@njit(**JIT)
+@kernel
 def list_futures(candidate, draw, rules, inputs, hints, records, members, more, count):
     """Tokens held and tokens to come of every member and of the candidate; their number."""
     live = members.live
@@ -97,7 +95,7 @@ def list_futures(candidate, draw, rules, inputs, hints, records, members, more, 
     return size
 
 
-@njit(**JIT)
+@kernel
 def list_others(candidate, rules, inputs, hints, records, members, more, count):
     """The same for the candidate and for members that do not decode, largest to come first; their number."""
     live = members.live
@@ -121,7 +119,7 @@ def list_others(candidate, rules, inputs, hints, records, members, more, count):
     return size
 
 
-@njit(**JIT)
+@kernel
 def sort_by_to_come(scratch, size):
     """Largest first."""
     gap = size // 2
@@ -139,7 +137,7 @@ def sort_by_to_come(scratch, size):
         gap //= 2
 
 
-@njit(**JIT)
+@kernel
 def future_peak(scratch, size):
     """Most tokens that a set holds at once."""
     sort_by_to_come(scratch, size)
@@ -151,7 +149,7 @@ def future_peak(scratch, size):
     return peak
 
 
-@njit(**JIT)
+@kernel
 def keep_future(s, kv_tokens, rules, inputs, hints, members, more, count):
     """A member has begun to decode and holds `kv_tokens`: it takes its place among those kept in order."""
     if not is_kept(rules):
@@ -179,7 +177,7 @@ def keep_future(s, kv_tokens, rules, inputs, hints, members, more, count):
     count[NUM_FUTURES] += 1
 
 
-@njit(**JIT)
+@kernel
 def drop_stale(new, live, futures, count):
     """Members that do not decode any more are forgotten, and whoever had the slot of the `new` one, if there is one."""
     if count[NUM_FUTURES] == count[NUM_DECODING] - (new >= 0):
@@ -195,7 +193,7 @@ def drop_stale(new, live, futures, count):
     count[NUM_FUTURES] = size
 
 
-@njit(**JIT)
+@kernel
 def peak_of_kept(others, scratch, futures, count):
     """Most tokens that decoding members, kept in order, and `others` listed requests hold at once."""
     call = count[CALL]

@@ -7,8 +7,6 @@ that it had before its prediction came.
 
 import math
 
-from numba import njit
-
 from sim.engine.general.choices import Counting, Queue, Reservation
 from sim.engine.general.reserve import first_chunk, known_tokens, reserved_blocks
 from sim.engine.general.state import (
@@ -27,7 +25,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.general.told import GROUP, GUESS
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     ARRIVAL_S,
@@ -51,7 +49,7 @@ from sim.engine.waiting import heap_pop, heap_push
 COUNT, PRESENT = range(2)  # columns of `counter`
 
 
-@njit(**JIT)
+@kernel
 def list_of(i, rules, inputs, hints, records, more, count):
     """Which of the lists by need or class a request waits in."""
     if rules.queue == Queue.CLASS:
@@ -63,7 +61,7 @@ def list_of(i, rules, inputs, hints, records, more, count):
     return need
 
 
-@njit(**JIT)
+@kernel
 def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
     """A request joins the queue; one that comes back goes to the front, among its like to its place by arrival."""
     kept = more.kept
@@ -102,7 +100,7 @@ def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
             more.lists[at, 1] = i
 
 
-@njit(**JIT)
+@kernel
 def push(i, heap, more, count):
     """The request joins the heap, unless it is there under the same key."""
     if more.kept[i, IN_HEAP]:
@@ -112,7 +110,7 @@ def push(i, heap, more, count):
     count[HEAP_SIZE] += 1
 
 
-@njit(**JIT)
+@kernel
 def change_key(i, key, more):
     """From here on the request is ordered by another key; an entry under the old one no longer counts."""
     if key != more.kept_s[i, KEY]:
@@ -120,7 +118,7 @@ def change_key(i, key, more):
         more.kept[i, IN_HEAP] = 0
 
 
-@njit(**JIT)
+@kernel
 def insert_by_arrival(i, at, more):
     """Put a request into list `at`, which is not empty, before everybody who arrived later."""
     kept = more.kept
@@ -138,7 +136,7 @@ def insert_by_arrival(i, at, more):
         more.lists[at, 1] = i
 
 
-@njit(**JIT)
+@kernel
 def unlink(i, at, more):
     """Take a request out of list `at`, wherever it stands."""
     kept = more.kept
@@ -153,7 +151,7 @@ def unlink(i, at, more):
         more.lists[at, 1] = before
 
 
-@njit(**JIT)
+@kernel
 def become_present(at, rules, counter):
     """A class that had nobody here returns with a counter not below those of the classes that have."""
     if counter[at, PRESENT] == 0:
@@ -165,7 +163,7 @@ def become_present(at, rules, counter):
             counter[at, COUNT] = max(counter[at, COUNT], lowest)
 
 
-@njit(**JIT)
+@kernel
 def first_waiting(at, more):
     """First request of list `at` that still waits, or -1."""
     i = more.lists[at, 0]
@@ -175,7 +173,7 @@ def first_waiting(at, more):
     return i
 
 
-@njit(**JIT)
+@kernel
 def top_of_heap(heap, more, count):
     """Waiting request with the smallest key, or -1."""
     while count[HEAP_SIZE] > 0:
@@ -190,7 +188,7 @@ def top_of_heap(heap, more, count):
     return -1
 
 
-@njit(**JIT)
+@kernel
 def next_in_queue(free, rules, inputs, hints, records, heap, more, count, real):
     """The request to be tried next when `free` blocks are free, or -1."""
     if count[NUM_WAITING] == 0:
@@ -214,7 +212,7 @@ def next_in_queue(free, rules, inputs, hints, records, heap, more, count, real):
     return least_served(rules.counting, more)
 
 
-@njit(**JIT)
+@kernel
 def look_at_head(rules, inputs, hints, records, heap, more, count, real):
     """Make the HEAD entries hold for the request to be tried next, -1 when there is none.
 
@@ -227,7 +225,7 @@ def look_at_head(rules, inputs, hints, records, heap, more, count, real):
     look_at(i, rules, inputs, hints, records, more, count)
 
 
-@njit(**JIT)
+@kernel
 def look_at(i, rules, inputs, hints, records, more, count):
     """Make the HEAD entries hold for request `i`, if there is one."""
     count[HEAD] = i
@@ -244,7 +242,7 @@ def look_at(i, rules, inputs, hints, records, more, count):
         count[HEAD_WHOLE] = blocks_for(known, rules.block_size)
 
 
-@njit(**JIT)
+@kernel
 def oldest(more, count):
     """The waiting request that arrived first, or -1."""
     i = count[OLDEST_POINT]
@@ -254,7 +252,7 @@ def oldest(more, count):
     return i if i < count[ARRIVED] else -1
 
 
-@njit(**JIT)
+@kernel
 def first_swapped(more, count):
     """The request in host memory that arrived first, or -1."""
     i = oldest(more, count)
@@ -265,7 +263,7 @@ def first_swapped(more, count):
     return -1
 
 
-@njit(**JIT)
+@kernel
 def longest_waiting(rules, inputs, hints, records, more, count, real):
     """The request that has waited longest, if that is longer than the guard allows; else -1."""
     i = oldest(more, count)
@@ -279,7 +277,7 @@ def longest_waiting(rules, inputs, hints, records, more, count, real):
     return -1
 
 
-@njit(**JIT)
+@kernel
 def largest_that_fits(free, more, count):
     """First waiting request with the largest need up to `free`; -1 when none fits."""
     while count[NEED_HIGH] >= 0 and first_waiting(count[NEED_HIGH], more) < 0:
@@ -291,7 +289,7 @@ def largest_that_fits(free, more, count):
     return -1
 
 
-@njit(**JIT)
+@kernel
 def smallest_need(more, count):
     """A waiting request of the smallest need, or -1."""
     for need in range(count[NEED_LOW], count[NEED_HIGH] + 1):
@@ -302,7 +300,7 @@ def smallest_need(more, count):
     return -1
 
 
-@njit(**JIT)
+@kernel
 def least_served(counting, more):
     """Head of the class with the smallest counter among those with somebody waiting; of equals, the first arrival."""
     chosen = -1
@@ -318,7 +316,7 @@ def least_served(counting, more):
     return chosen
 
 
-@njit(**JIT)
+@kernel
 def note_served(i, rules, inputs, hints, counter):
     """The class of an admitted request moves on."""
     k = hints.numbers[i, GROUP]
@@ -328,7 +326,7 @@ def note_served(i, rules, inputs, hints, counter):
         counter[k, COUNT] += inputs.asked[i, PROMPT_LEN]
 
 
-@njit(**JIT)
+@kernel
 def leave_queue(i, rules, hints, heap, more, count):
     """The request is served, be it from the head of the queue or from further behind."""
     count[NUM_WAITING] -= 1
@@ -344,7 +342,7 @@ def leave_queue(i, rules, hints, heap, more, count):
         unlink(i, hints.numbers[i, GROUP] if rules.queue == Queue.CLASS else more.kept[i, PLAN], more)
 
 
-@njit(**JIT)
+@kernel
 def leave_arrivals(i, more, count):
     """Take a request out of the queue by arrival."""
     if count[WAIT_HEAD] == i:

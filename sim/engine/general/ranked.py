@@ -4,8 +4,6 @@ Its first NUM_FIRST entries run, as nobody else came before them at the last cho
 that so, or makes the part shorter.
 """
 
-from numba import njit
-
 from sim.engine.general.queue import push
 from sim.engine.general.state import (
     AGES,
@@ -23,13 +21,13 @@ from sim.engine.general.state import (
     WAITING,
     WHERE,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.state import CALL
 
 FEW = 32  # entries that move one by one; with more of them the whole list is sorted
 
 
-@njit(**JIT)
+@kernel
 def comes_before(i, j, more, count):
     """Rescued requests first, then promoted ones, then by key, then by id."""
     a = more.kept[i, QUANTUM]
@@ -41,7 +39,7 @@ def comes_before(i, j, more, count):
     return key < other_key or (key == other_key and i < j)
 
 
-@njit(**JIT)
+@kernel
 def place_for(i, low, more, count):
     """Entry, from `low` on, before which a request belongs."""
     high = count[NUM_RANKED]
@@ -54,7 +52,7 @@ def place_for(i, low, more, count):
     return low
 
 
-@njit(**JIT)
+@kernel
 def place_of(i, more, count):
     """Entry of a request, which must be in the list."""
     at = place_for(i, 0, more, count)
@@ -66,7 +64,7 @@ def place_of(i, more, count):
     return at
 
 
-@njit(**JIT)
+@kernel
 def insert_at(at, i, more, count):
     """Put a request into the list before entry `at`."""
     ranked = more.ranked
@@ -77,14 +75,14 @@ def insert_at(at, i, more, count):
     note_first(at, i, more.kept, count)
 
 
-@njit(**JIT)
+@kernel
 def note_first(at, i, kept, count):
     """A request has come to entry `at` from outside of the first, running part."""
     if at <= count[NUM_FIRST]:
         count[NUM_FIRST] = count[NUM_FIRST] + 1 if kept[i, WHERE] == RUNNING else at
 
 
-@njit(**JIT)
+@kernel
 def remove_at(at, more, count):
     """Take entry `at` out of the list; who it was."""
     ranked = more.ranked
@@ -96,7 +94,7 @@ def remove_at(at, more, count):
     return i
 
 
-@njit(**JIT)
+@kernel
 def move(moved, more, count):
     """Entries that are listed in `chosen`, from front to back, have got other keys: they take their new places."""
     if moved > FEW:
@@ -110,7 +108,7 @@ def move(moved, more, count):
         insert_at(place_for(chosen[k], 0, more, count), chosen[k], more, count)
 
 
-@njit(**JIT)
+@kernel
 def sort_ranked(more, count):
     """Insertion sort: the list is nearly in order."""
     ranked = more.ranked
@@ -126,21 +124,21 @@ def sort_ranked(more, count):
     count[IS_SHUFFLED] = 0
 
 
-@njit(**JIT)
+@kernel
 def drop_ranked(i, more, count):
     """A request that ended leaves the list."""
     remove_at(place_of(i, more, count), more, count)
     count[IS_DIRTY] = 1
 
 
-@njit(**JIT)
+@kernel
 def touch(i, more, count):
     """A request leaves the heap for its place in the list."""
     more.kept[i, WHERE] = SWAPPED
     insert_at(place_for(i, 0, more, count), i, more, count)
 
 
-@njit(**JIT)
+@kernel
 def untouch(at, heap, more, count):
     """Entry `at`, which never ran, goes back to the heap."""
     i = remove_at(at, more, count)

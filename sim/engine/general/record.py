@@ -1,9 +1,7 @@
 """The step table of this loop, a row for each iteration."""
 
-from numba import njit
-
 from sim.engine.general.state import TICKS
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.record import begin_outputs, begin_row, record_chunk
 from sim.engine.state import (
     BASE,
@@ -20,7 +18,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def record_iteration(end_s, block_size, tape, live, slots, count, real):
     """The iteration as it stands right after scheduling; its row."""
     row = begin_row(end_s, tape, slots, count, real)
@@ -35,7 +33,7 @@ def record_iteration(end_s, block_size, tape, live, slots, count, real):
     return row
 
 
-@njit(**JIT)
+@kernel
 def record_outputs(tape, row, due, live, slots, count):
     """Who ends with the iteration, before anybody leaves."""
     begin_outputs(row, tape, count)

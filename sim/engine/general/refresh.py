@@ -5,8 +5,6 @@ Source: schedulers.md 3.9 and 4.
 
 import math
 
-from numba import njit
-
 from sim.engine.general.choices import Refresh
 from sim.engine.general.queue import change_key
 from sim.engine.general.ranked import move, sort_ranked, touch
@@ -41,7 +39,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.general.told import GUESS, KEY_HINT
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.refine import refresh
 from sim.engine.state import ARRIVED, CALL, CLOCK, DECODING, EMITTED, FIRST_SCHEDULED_S, NUM_RUNNING, OUTPUT_LEN
 
@@ -50,7 +48,7 @@ LAST_LEVEL = 4096  # whose keys are still whole numbers
 FIRST_OF_ALL = -1e18
 
 
-@njit(**JIT)
+@kernel
 def generated_of(i, members, records, inputs, more, count):
     """Output tokens that the request has so far."""
     s = more.kept[i, SLOT]
@@ -59,7 +57,7 @@ def generated_of(i, members, records, inputs, more, count):
     return records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS]
 
 
-@njit(**JIT)
+@kernel
 def renew_keys(rules, inputs, hints, refinement, members, records, more, count, real):
     """Keys of the ranked requests as they stand now, and the list in their order."""
     if rules.refresh == Refresh.LEVELS:
@@ -77,7 +75,7 @@ def renew_keys(rules, inputs, hints, refinement, members, records, more, count, 
         count[IS_SHUFFLED] = 1
 
 
-@njit(**JIT)
+@kernel
 def tell_remaining(i, generated, is_decoding, rules, hints, more, count):
     """REMAINING: the key of a request that has so many tokens; one that decodes comes nearer to its end by itself."""
     if rules.refresh == Refresh.REMAINING and i < count[READY_POINT]:
@@ -85,13 +83,13 @@ def tell_remaining(i, generated, is_decoding, rules, hints, more, count):
         more.kept_s[i, AGES] = 1.0 if is_decoding else 0.0
 
 
-@njit(**JIT)
+@kernel
 def tell_stopped(i, rules, hints, out_n, more, count):
     """REMAINING: the key of a request that does not decode any more."""
     tell_remaining(i, out_n[i, EMITTED] - out_n[i, LOST_TOKENS], False, rules, hints, more, count)
 
 
-@njit(**JIT)
+@kernel
 def hear_declared(rules, inputs, hints, members, records, more, count):
     """DECLARED: requests have told their lengths. Who has not yet stands in front, behind promoted ones at most."""
     moved = 0
@@ -107,7 +105,7 @@ def hear_declared(rules, inputs, hints, members, records, more, count):
     move(moved, more, count)
 
 
-@njit(**JIT)
+@kernel
 def look_again(rules, inputs, hints, refinement, members, records, more, count):
     """REFINED: take the looks that are due, and settle requests that are far enough."""
     moved = 0
@@ -123,7 +121,7 @@ def look_again(rules, inputs, hints, refinement, members, records, more, count):
     move(moved, more, count)
 
 
-@njit(**JIT)
+@kernel
 def estimate(i, generated, rules, inputs, hints, refinement, more):
     """Estimate what is left of one request."""
     seen = more.kept[i, REFRESHED]
@@ -147,7 +145,7 @@ def estimate(i, generated, rules, inputs, hints, refinement, more):
         more.kept_s[i, KEY] = FIRST_OF_ALL + i
 
 
-@njit(**JIT)
+@kernel
 def use_quanta(rules, more, count, real):
     """LEVELS: requests that have run longer than their queue's quantum move to the next queue's end."""
     moved = 0
@@ -167,7 +165,7 @@ def use_quanta(rules, more, count, real):
     move(moved, more, count)
 
 
-@njit(**JIT)
+@kernel
 def enter_level(i, rules, more, count):
     """The request joins the end of its queue with a full quantum."""
     more.kept_s[i, USED_S] = 0.0
@@ -176,7 +174,7 @@ def enter_level(i, rules, more, count):
     change_key(i, more.kept[i, LEVEL] * TURNS + count[NEXT_TURN], more)
 
 
-@njit(**JIT)
+@kernel
 def boost(rules, more, count, real):
     """LEVELS: who has not run for long, or never, returns to the first queue."""
     for i in range(count[OLDEST_POINT], count[ARRIVED]):
@@ -193,7 +191,7 @@ def boost(rules, more, count, real):
             count[IS_SHUFFLED] = 1
 
 
-@njit(**JIT)
+@kernel
 def note_starved(rules, more, count):
     """Starvation guard: count iterations without service, promote, and use up quanta. Source: schedulers.md 3.9."""
     for k in range(count[NUM_RANKED]):
@@ -224,7 +222,7 @@ def note_starved(rules, more, count):
     count[STARVED_POINT] = i
 
 
-@njit(**JIT)
+@kernel
 def promote(i, rules, more, count):
     """The request goes first for some iterations."""
     more.kept[i, STARVED] = 0

@@ -2,8 +2,6 @@
 
 import math
 
-from numba import njit
-
 from sim.engine.general.choices import Peak, Prefill, Reservation
 from sim.engine.general.state import (
     HOST_TOKENS,
@@ -14,7 +12,7 @@ from sim.engine.general.state import (
     READY_POINT,
 )
 from sim.engine.general.told import GUESS, RESERVE_OUT
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.refine import random_53
 from sim.engine.state import BASE, CALL, CAP, COMPUTED, DECODING, EMITTED, PROMPT_LEN
@@ -23,13 +21,13 @@ SORTED = 1  # column of `history` and `residual`
 UNIT = 1.0 / (1 << 53)
 
 
-@njit(**JIT)
+@kernel
 def known_tokens(i, asked, out_n):
     """Tokens of prompt and answer that must be in memory before the next token."""
     return asked[i, PROMPT_LEN] + out_n[i, EMITTED] - out_n[i, LOST_TOKENS]
 
 
-@njit(**JIT)
+@kernel
 def output_to_reserve(i, rules, asked, hints, more, count):
     """Output tokens that the request's next admission reserves."""
     if i >= count[READY_POINT]:
@@ -45,7 +43,7 @@ def output_to_reserve(i, rules, asked, hints, more, count):
     return tokens
 
 
-@njit(**JIT)
+@kernel
 def reserved_blocks(i, rules, asked, hints, out_n, more, count):
     """Blocks that admission takes from the pool at once."""
     known = known_tokens(i, asked, out_n)
@@ -55,7 +53,7 @@ def reserved_blocks(i, rules, asked, hints, out_n, more, count):
     return min(blocks_for(known, rules.block_size), max(rules.usable_blocks, 1))
 
 
-@njit(**JIT)
+@kernel
 def first_chunk(i, rules, asked, out_n, more):
     """Tokens of the request's next iteration if budget and seats were free, beyond what waits in host memory."""
     tokens = known_tokens(i, asked, out_n) - more.kept[i, HOST_TOKENS]
@@ -66,7 +64,7 @@ def first_chunk(i, rules, asked, out_n, more):
     return min(tokens, rules.max_num_batched_tokens)
 
 
-@njit(**JIT)
+@kernel
 def believed_output(i, generated, draw, rules, asked, hints, more, count):
     """Output tokens that the peak test expects of a request that has generated so many."""
     cap = asked[i, CAP]
@@ -82,7 +80,7 @@ def believed_output(i, generated, draw, rules, asked, hints, more, count):
     return max(guess, generated)
 
 
-@njit(**JIT)
+@kernel
 def drawn_output(i, generated, draw, seed, cap, history, count):
     """An output length drawn from those in the history above `generated`, with the cap as the largest."""
     size = count[NUM_HISTORY]
@@ -101,7 +99,7 @@ def drawn_output(i, generated, draw, seed, cap, history, count):
     return max(int(below + (place - int(place)) * (above - below)), generated)
 
 
-@njit(**JIT)
+@kernel
 def note_ratio(value, values, size, limit):
     """Remember a value, forgetting the oldest of `limit`; column 0 is in order of time, column 1 sorted. New size."""
     if size == limit:
@@ -123,7 +121,7 @@ def note_ratio(value, values, size, limit):
     return size + 1
 
 
-@njit(**JIT)
+@kernel
 def held_tokens(s, live, count):
     """KV tokens of a member before this iteration."""
     return live[s, BASE] + count[CALL] - 1 if live[s, DECODING] else live[s, COMPUTED]

@@ -5,8 +5,6 @@ part, and it is chosen anew only after something has changed. Members that decod
 those in mid-prompt, those that come and those that go are looked at one by one. Source: schedulers.md 3.9 and 4.
 """
 
-from numba import njit
-
 from sim.engine.general.admit import admit
 from sim.engine.general.choices import Prefill, Refresh, Reservation
 from sim.engine.general.decoding import catch_up, grow_decoding
@@ -42,7 +40,7 @@ from sim.engine.general.state import (
     SWAPPED,
     WHERE,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.segments import mark_memory, settle_held
 from sim.engine.state import (
@@ -76,7 +74,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
     """Decide who is served in this iteration, and serve them."""
     if rules.guard_steps > 0:
@@ -101,7 +99,7 @@ def choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, 
     apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real)
 
 
-@njit(**JIT)
+@kernel
 def place_partial(refresh, members, more, count):
     """Where members in mid-prompt stand in the ranked list, in order."""
     live = members.live
@@ -121,7 +119,7 @@ def place_partial(refresh, members, more, count):
         slots[at, PLACE] = place
 
 
-@njit(**JIT)
+@kernel
 def walk(rules, inputs, hints, members, records, heap, more, count):
     """Take requests in order while budget and seats allow; stop at the first that does not fit.
 
@@ -182,7 +180,7 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
     return is_short or (is_cut and left == 0)
 
 
-@njit(**JIT)
+@kernel
 def tokens_wanted(i, inputs, members, records, more, count):
     """Tokens that the request could compute now."""
     s = more.kept[i, SLOT]
@@ -194,7 +192,7 @@ def tokens_wanted(i, inputs, members, records, more, count):
     return known - more.kept[i, HOST_TOKENS]
 
 
-@njit(**JIT)
+@kernel
 def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
     """Blocks that the planned tokens take from the pool."""
     s = more.kept[i, SLOT]
@@ -208,7 +206,7 @@ def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
     return blocks_for(more.kept[i, HOST_TOKENS] + more.kept[i, PLAN], rules.block_size)
 
 
-@njit(**JIT)
+@kernel
 def blocks_of_choice(rules, inputs, hints, records, members, more, count):
     """Blocks that all planned tokens take from the pool."""
     needed = members.phases[count[CALL_PHASE], MEMBERS] + count[CHOSEN_BLOCKS]
@@ -224,7 +222,7 @@ def blocks_of_choice(rules, inputs, hints, records, members, more, count):
     return needed
 
 
-@njit(**JIT)
+@kernel
 def blocks_behind(first, block_size, live, more, count):
     """Blocks held behind the first entries of the ranked list, which all run."""
     blocks = 0
@@ -240,7 +238,7 @@ def blocks_behind(first, block_size, live, more, count):
     return blocks
 
 
-@njit(**JIT)
+@kernel
 def slots_behind(live, more, count):
     """Requests not taken that hold memory."""
     holding = len(live) - count[NUM_FREE_SLOTS] - (count[NUM_TAKEN] - count[NUM_CHOSEN])
@@ -250,7 +248,7 @@ def slots_behind(live, more, count):
     return holding
 
 
-@njit(**JIT)
+@kernel
 def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Blocks are short: requests from the end of the order lose theirs; then the choice is cut from its end."""
     needed = blocks_of_choice(rules, inputs, hints, records, members, more, count)
@@ -281,7 +279,7 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
         k -= 1
 
 
-@njit(**JIT)
+@kernel
 def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real):
     """Pause who runs and was not chosen; let the chosen run."""
     live = members.live
@@ -318,7 +316,7 @@ def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count,
     count[NUM_FIRST] = count[NUM_TAKEN]
 
 
-@njit(**JIT)
+@kernel
 def pause(s, inputs, members, records, gap_stack, more, count, real):
     """The member keeps its memory and is not served."""
     live = members.live
@@ -342,7 +340,7 @@ def pause(s, inputs, members, records, gap_stack, more, count, real):
     count[NUM_WAITING] += 1
 
 
-@njit(**JIT)
+@kernel
 def resume(i, rules, inputs, members, records, more, count, real):
     """A paused request is served again from where it stood."""
     live = members.live

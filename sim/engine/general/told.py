@@ -7,11 +7,10 @@ iteration itself.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sim.engine.general.choices import GeneralRules, Hints
 from sim.engine.inputs import Floats, Ints, Requests
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.retries import Pool, copy_row, deal, pool_of
 from sim.engine.state import Inputs
 
@@ -51,7 +50,7 @@ def told_pool(requests: Requests, inputs: Inputs, told: Told, belief: Floats) ->
     return ToldPool(rows, told.numbers[:n].copy(), told.keys[:n].copy(), belief[:n].copy())
 
 
-@njit(**JIT)
+@kernel
 def deal_told(i, row, pool, inputs, hints, posterior):
     """Row `row` arrives as request `i`."""
     deal(i, row, pool.rows, inputs.asked)

@@ -3,8 +3,6 @@
 Source: vLLM's `Scheduler.update_from_output`; README of the asynchronous goldens, section 4.
 """
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.emit import deliver, note_token
 from sim.engine.general.choices import Counting, Eviction, Queue
@@ -21,7 +19,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.general.told import GROUP
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.pipeline.launch import time_on_stage
 from sim.engine.pipeline.record import record_dropped, record_finished, record_late
@@ -40,7 +38,7 @@ from sim.engine.pipeline.state import (
 from sim.engine.state import DUE_LIST, EMITTED, IN_FLIGHT, NUM_WAITING, OUTPUT_LEN, PUSHED, STATUS, SUM_OUTPUT
 
 
-@njit(**JIT)
+@kernel
 def land(at, rules, times, tape, engine):
     """Apply the outputs of the oldest batch, which has left the queue."""
     inputs, hints, members, records, gap_stack, heap, more, flight, count, real, gap_hist, thinking, _ = engine
@@ -86,13 +84,13 @@ def land(at, rules, times, tape, engine):
         finish_members(due, rules, inputs, hints, members, records, gap_stack, thinking, more, count, real)
 
 
-@njit(**JIT)
+@kernel
 def is_whole(i, inputs, records):
     """Whether the request has its last token, and none of those thrown away is missing."""
     return records.out_n[i, EMITTED] == inputs.asked[i, OUTPUT_LEN] and records.out_n[i, LOST_TOKENS] == 0
 
 
-@njit(**JIT)
+@kernel
 def give_token(i, rules, hints, records, gap_hist, more, count, real):
     """A token comes, unless it was delivered before."""
     if rules.queue == Queue.CLASS and rules.counting == Counting.TOKENS:
@@ -104,7 +102,7 @@ def give_token(i, rules, hints, records, gap_hist, more, count, real):
     count[SUM_OUTPUT] += 1
 
 
-@njit(**JIT)
+@kernel
 def end_in_queue(i, where, rules, engine):
     """A displaced request has got its last token."""
     inputs, hints, _, records, _, heap, more, _, count, real, _, thinking, _ = engine
@@ -121,7 +119,7 @@ def end_in_queue(i, where, rules, engine):
     deliver(i, inputs, thinking, records.out_n, count, real)
 
 
-@njit(**JIT)
+@kernel
 def drop_later(i, rules, times, flight, count):
     """What later batches compute for a request that has ended comes to nothing; none of them has begun."""
     for k in range(count[IN_FLIGHT]):

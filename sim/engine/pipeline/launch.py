@@ -3,11 +3,9 @@
 Source: cost.md; schedulers.md 1.3.
 """
 
-from numba import njit
-
 from sim.engine.accounts import Bin
 from sim.engine.general.reserve import known_tokens
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.pipeline.state import (
     AHEAD,
     B_CHUNK_CONTEXT,
@@ -54,7 +52,7 @@ from sim.engine.state import (
 FIRST_ROW = Bin.IDLE  # of the time ledger
 
 
-@njit(**JIT)
+@kernel
 def next_start_s(rules, flight, count, real):
     """When the batch being scheduled enters the first stage, if it computes anything.
 
@@ -67,7 +65,7 @@ def next_start_s(rules, flight, count, real):
     return start_s
 
 
-@njit(**JIT)
+@kernel
 def launch(swap_s, predictor_s, rules, inputs, records, times, flight, count, real):
     """Put the batch into the queue; its tokens."""
     at = count[PUSHED] % rules.most_in_flight
@@ -98,7 +96,7 @@ def launch(swap_s, predictor_s, rules, inputs, records, times, flight, count, re
     return tokens
 
 
-@njit(**JIT)
+@kernel
 def drop_undone(at, flight):
     """Entries whose member gave way later in the same call leave the batch; its size."""
     kept = 0
@@ -110,7 +108,7 @@ def drop_undone(at, flight):
     return kept
 
 
-@njit(**JIT)
+@kernel
 def clear(at, flight):
     """Nothing is known yet of the batch at this place."""
     for column in range(flight.batches.shape[1]):
@@ -119,7 +117,7 @@ def clear(at, flight):
         flight.work[at, column] = 0.0
 
 
-@njit(**JIT)
+@kernel
 def measure(at, k, flight, rules, inputs, records, count):
     """Add one member to the batch's sums, cut at the high-water mark of tokens that were computed once before."""
     batches, work, on_way = flight.batches, flight.work, flight.on_way
@@ -159,7 +157,7 @@ def measure(at, k, flight, rules, inputs, records, count):
         on_way[i, ELIGIBLE] = count[PUSHED] + rules.stages
 
 
-@njit(**JIT)
+@kernel
 def time_on_stage(j, at, times, flight):
     """Seconds of a batch on one stage, written into the rows of the time ledger as well."""
     batches, work, rows = flight.batches, flight.work, flight.rows

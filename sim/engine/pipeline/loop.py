@@ -17,7 +17,8 @@ from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
 from sim.engine.general.head import row_of_free_blocks
 from sim.engine.general.loop import next_event_s
 from sim.engine.general.state import MOVED_BLOCKS, NUM_NEW, REFUSED_AT, STEP, WAS_PREFILL
-from sim.engine.jit import ENTRY, JIT
+from sim.engine.jit import ENTRY
+from sim.engine.kernel import kernel
 from sim.engine.loop import Stop
 from sim.engine.pipeline.land import land
 from sim.engine.pipeline.launch import launch, next_start_s
@@ -136,7 +137,7 @@ def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape,
     return Stop.CALLS
 
 
-@njit(**JIT)
+@kernel
 def is_blocked(rules, flight, count):
     """Whether nobody runs, no batch is under way, and yet nobody was admitted."""
     if count[NUM_RUNNING] > 0 or count[NUM_WAITING] == 0 or count[NUM_PREEMPTED] > 0:
@@ -147,7 +148,7 @@ def is_blocked(rules, flight, count):
     return True
 
 
-@njit(**JIT)
+@kernel
 def row_of_waiting(rules, engine):
     """Row of the memory ledger for all free blocks while somebody waits."""
     inputs, hints, members, records, _, heap, more, _, count, real, _, _, _ = engine
@@ -160,7 +161,7 @@ def row_of_waiting(rules, engine):
     return row
 
 
-@njit(**JIT)
+@kernel
 def settle_running(members, records, count, real):
     """Bring what running members have held up to the present clock."""
     s = count[RUN_HEAD]

@@ -4,13 +4,11 @@ Every row is added up from its own counter: what a stage does in a stretch of ti
 Source: metrics.md, section 8.
 """
 
-from numba import njit
-
 from sim.engine.account import add_memory
 from sim.engine.accounts import Bin
 from sim.engine.general.choices import Eviction
 from sim.engine.general.state import GONE, HOST_FREE, LOST_TOKENS, RUNNING, WHERE
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.pipeline.launch import FIRST_ROW
 from sim.engine.pipeline.state import (
     B_CHUNK_CONTEXT,
@@ -29,7 +27,7 @@ from sim.engine.state import BIN_END, CLOCK, HOST_USED, IN_FLIGHT, NUM_RUNNING, 
 from sim.engine.time_bins import OPEN, flush, split
 
 
-@njit(**JIT)
+@kernel
 def pass_until(end_s, landing, free_row, rules, engine):
     """The clock moves on; `landing` is the place of the batch that is through then, or -1."""
     _, _, _, records, _, _, more, flight, count, real, _, _, bins = engine
@@ -46,7 +44,7 @@ def pass_until(end_s, landing, free_row, rules, engine):
     real[CLOCK] = end_s
 
 
-@njit(**JIT)
+@kernel
 def add_stages(start_s, end_s, rules, flight, bins, count):
     """Seconds of all stages: at work, empty beside one that works, or all empty.
 
@@ -73,13 +71,13 @@ def add_stages(start_s, end_s, rules, flight, bins, count):
     add_empty(end_s - at_s, rules, bins, count)
 
 
-@njit(**JIT)
+@kernel
 def place_of(k, rules, count):
     """Where in the ring the k-th oldest batch of the queue is."""
     return (count[PUSHED] - count[IN_FLIGHT] + k) % rules.most_in_flight
 
 
-@njit(**JIT)
+@kernel
 def add_stage(j, first, end, opens_s, closes_s, rules, flight, bins, count):
     """One stage while the pipeline works: its batches, and the gaps before, between and after them."""
     at_s = opens_s
@@ -98,7 +96,7 @@ def add_stage(j, first, end, opens_s, closes_s, rules, flight, bins, count):
     bins[OPEN, Bin.BUBBLE] += closes_s - at_s
 
 
-@njit(**JIT)
+@kernel
 def add_empty(seconds, rules, bins, count):
     """No stage works: nobody is there, who is there cannot run, or the engine's loop pauses."""
     if count[NUM_RUNNING] > 0:
@@ -107,7 +105,7 @@ def add_empty(seconds, rules, bins, count):
         bins[OPEN, Bin.IDLE if count[NUM_WAITING] == 0 else Bin.STALLED] += rules.stages * seconds
 
 
-@njit(**JIT)
+@kernel
 def add_batch(at, rules, records, more, flight, bins, count):
     """Tokens of a batch, in the stretch of time at whose end its outputs come."""
     batches = flight.batches

@@ -1,8 +1,6 @@
 """The full step table: one row a call that scheduled or preempted; a batch's outputs join its row when they come."""
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.pipeline.state import (
     AHEAD,
     B_ROW,
@@ -24,7 +22,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def record_call(at, stages, block_size, tape, live, slots, flight, count, real):
     """The call as it stands right after scheduling; the batch knows its row."""
     row = begin_row(flight.spans[at, stages - 1, LEAVES_S], tape, slots, count, real)
@@ -37,7 +35,7 @@ def record_call(at, stages, block_size, tape, live, slots, flight, count, real):
         record_chunk(i, tokens, before, block_size, tape, count)
 
 
-@njit(**JIT)
+@kernel
 def tokens_ahead(live, flight, count):
     """Output tokens of all running members that batches in flight sample."""
     ahead = 0
@@ -48,21 +46,21 @@ def tokens_ahead(live, flight, count):
     return ahead
 
 
-@njit(**JIT)
+@kernel
 def record_finished(i, tape, count):
     """The request has its last token."""
     tape.finished[count[FINISHED_RECORDED]] = i
     count[FINISHED_RECORDED] += 1
 
 
-@njit(**JIT)
+@kernel
 def record_late(i, tape, count):
     """The request was displaced after the call, and its token came all the same."""
     tape.late[count[LATE_RECORDED]] = i
     count[LATE_RECORDED] += 1
 
 
-@njit(**JIT)
+@kernel
 def record_dropped(i, tape, count):
     """The request had ended before its token came."""
     tape.dropped[count[DROPPED_RECORDED]] = i

@@ -6,8 +6,6 @@ and nobody comes back to the running set while a batch that it was displaced fro
 is passed over, but where requests are served strictly by arrival: there all others wait behind it.
 """
 
-from numba import njit
-
 from sim.engine.general.admit import admit, has_memory, tokens_to_admit
 from sim.engine.general.choices import Prefill, Queue
 from sim.engine.general.evict import choose_victim, evict
@@ -27,7 +25,7 @@ from sim.engine.general.state import (
     WAS_PREFILL,
     WHERE,
 )
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for, fill, release
 from sim.engine.pipeline.state import (
     AHEAD,
@@ -70,7 +68,7 @@ from sim.engine.state import (
 ANYBODY, DECODES, PROMPTS = range(3)  # whom a walk through the running set serves
 
 
-@njit(**JIT)
+@kernel
 def schedule(rules, engine):
     """Fill the entries of the batch at place `PUSHED`; members and their memory are as after the call."""
     count = engine.counts
@@ -108,7 +106,7 @@ def schedule(rules, engine):
         admit_waiting(left, False, rules, engine)
 
 
-@njit(**JIT)
+@kernel
 def serve_running(whom, left, is_alone, rules, engine):
     """Walk through the running set in order of admission; tokens left of the budget.
 
@@ -145,7 +143,7 @@ def serve_running(whom, left, is_alone, rules, engine):
     return left
 
 
-@njit(**JIT)
+@kernel
 def tokens_wanted(i, s, rules, inputs, records, members, flight, count):
     """Tokens that a running member could compute now, whatever the budget."""
     on_way = flight.on_way
@@ -162,7 +160,7 @@ def tokens_wanted(i, s, rules, inputs, records, members, flight, count):
     return known_tokens(i, inputs.asked, records.out_n) + on_way[i, AHEAD] - members.live[s, COMPUTED]
 
 
-@njit(**JIT)
+@kernel
 def has_blocks(s, tokens, rules, members, count):
     """Whether a member finds the blocks for so many tokens more."""
     live = members.live
@@ -173,7 +171,7 @@ def has_blocks(s, tokens, rules, members, count):
     return reached - held <= count[FREE]
 
 
-@njit(**JIT)
+@kernel
 def take(s, i, tokens, rules, members, records, flight, count, real):
     """A running member is in the batch with so many tokens."""
     live = members.live
@@ -184,7 +182,7 @@ def take(s, i, tokens, rules, members, records, flight, count, real):
     live[s, COMPUTED] += tokens
 
 
-@njit(**JIT)
+@kernel
 def add_entry(i, s, tokens, before, rules, flight, count):
     """Write a member down in the batch."""
     at = count[PUSHED] % rules.most_in_flight
@@ -198,7 +196,7 @@ def add_entry(i, s, tokens, before, rules, flight, count):
     flight.on_way[i, ENTRY] = k
 
 
-@njit(**JIT)
+@kernel
 def displace(s, rules, engine):
     """A member gives way; tokens of the budget that come free."""
     inputs, hints, members, records, gap_stack, heap, more, flight, count, real, _, _, _ = engine
@@ -228,7 +226,7 @@ def displace(s, rules, engine):
     return served if rules.prefill >= Prefill.CHUNKED else 0
 
 
-@njit(**JIT)
+@kernel
 def refill(s, computed, block_size, live, count):
     """The member holds so many tokens again, its reservation first."""
     within = min(computed, live[s, RESERVED] * block_size)
@@ -238,7 +236,7 @@ def refill(s, computed, block_size, live, count):
         fill(within, computed - within, live[s, STRAGGLER], False, block_size, count)
 
 
-@njit(**JIT)
+@kernel
 def admit_waiting(left, only_swapped, rules, engine):
     """Admit from the queue while budget, seats and memory allow; on request only those in host memory."""
     inputs, hints, members, records, _, heap, more, flight, count, real, _, _, _ = engine
@@ -262,7 +260,7 @@ def admit_waiting(left, only_swapped, rules, engine):
         left -= tokens
 
 
-@njit(**JIT)
+@kernel
 def look_at_next(rules, engine):
     """The waiting request to be tried next, -1 when there is none; the HEAD entries are its own."""
     inputs, hints, _, records, _, heap, more, flight, count, real, _, _, _ = engine

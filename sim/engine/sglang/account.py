@@ -3,11 +3,9 @@
 Source: metrics.md, section 8.
 """
 
-from numba import njit
-
 from sim.engine.account import add_memory
 from sim.engine.accounts import Bin
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.state import CHUNKED, EVICTABLE, EXTEND_END, FLYING, HIGH_WATER, POOL_FREE, PREFIX
 from sim.engine.state import (
     ARRIVED,
@@ -30,7 +28,7 @@ from sim.engine.state import (
 from sim.engine.time_bins import OPEN, flush, split
 
 
-@njit(**JIT)
+@kernel
 def count_pages(page_size, count):
     """Bring the counters up to date that the ledgers read: free pages, and who is served."""
     count[FREE] = (count[POOL_FREE] + count[EVICTABLE]) // page_size
@@ -38,7 +36,7 @@ def count_pages(page_size, count):
     count[NUM_RUNNING] = count[ARRIVED] - count[NUM_DONE] - count[NUM_WAITING]
 
 
-@njit(**JIT)
+@kernel
 def account_for_pause(end_s, free_row, page_size, bins, count, real):
     """Nothing runs until `end_s`."""
     duration_s = end_s - real[CLOCK]
@@ -51,7 +49,7 @@ def account_for_pause(end_s, free_row, page_size, bins, count, real):
         split(real[CLOCK], end_s, bins, count, real)
 
 
-@njit(**JIT)
+@kernel
 def measure_prefills(parity, prefilled, kv_s, attention_s, lists, req, out_n, count, real):
     """Sum up the prefills of a step, each cut at the high-water mark of tokens that were computed once before."""
     for k in range(prefilled):

@@ -4,9 +4,8 @@ Source: README of the SGLang goldens, findings 3 to 8.
 """
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.finish_times import runs_dry
 from sim.engine.sglang.memory import pages
 from sim.engine.sglang.order import waiting_at
@@ -59,7 +58,7 @@ from sim.engine.state import (
 GO_ON, NO_TOKEN, SPENT = range(3)  # NO_TOKEN: memory is short; SPENT: a budget or the cap on admissions is reached
 
 
-@njit(**JIT)
+@kernel
 def open_pass(rules, lists, req, count, real):
     """Budgets of a pass; with mixed chunks the running requests come first."""
     mixed = count[NUM_BATCH] if rules.mixed_chunk else 0
@@ -76,7 +75,7 @@ def open_pass(rules, lists, req, count, real):
     count[NUM_FINISH_TIMES] = -1
 
 
-@njit(**JIT)
+@kernel
 def reserve_of_running(row, begin, end, clip, ratio, lists, req):
     """Tokens set aside for what members of a list will still produce, summed from left to right."""
     reserved = 0.0
@@ -87,19 +86,19 @@ def reserve_of_running(row, begin, end, clip, ratio, lists, req):
     return reserved
 
 
-@njit(**JIT)
+@kernel
 def room(count, real):
     """Tokens that are neither taken, nor locked, nor set aside."""
     return count[POOL_FREE] + count[EVICTABLE] - real[RESERVED]
 
 
-@njit(**JIT)
+@kernel
 def room_now(count):
     """The same if only this pass' own tokens are set aside."""
     return count[POOL_FREE] + count[EVICTABLE] - count[RESERVED_NOW]
 
 
-@njit(**JIT)
+@kernel
 def verdict(is_chunked, count, real):
     """Whether there may be a next candidate."""
     if room(count, real) <= 0 or room_now(count) <= 0:
@@ -109,7 +108,7 @@ def verdict(is_chunked, count, real):
     return GO_ON
 
 
-@njit(**JIT)
+@kernel
 def continue_chunked(i, parity, rules, lists, req, count, real):
     """The next chunk of a prompt in work: never refused."""
     limit = min(count[CHUNK_LEFT], int(room(count, real)))
@@ -122,7 +121,7 @@ def continue_chunked(i, parity, rules, lists, req, count, real):
     put_into_batch(i, parity, min(left, limit), left > limit, rules, lists, req, count, real)
 
 
-@njit(**JIT)
+@kernel
 def admit_from_queue(parity, rules, ring, lists, finish_times, req, records, texts, tree, count, real):
     """Admit heads of the queue; how many. The first one that fails ends the pass: nobody overtakes it."""
     is_chunked = rules.chunked_prefill_size > 0
@@ -145,7 +144,7 @@ def admit_from_queue(parity, rules, ring, lists, finish_times, req, records, tex
     return admitted
 
 
-@njit(**JIT)
+@kernel
 def try_candidate(i, parity, rules, lists, finish_times, req, texts, tree, count, real):
     """Admit a request or leave it; what that means for the pass."""
     if rules.prefill_max_requests > 0 and count[BATCH_SIZE] >= rules.prefill_max_requests:
@@ -182,7 +181,7 @@ def try_candidate(i, parity, rules, lists, finish_times, req, texts, tree, count
     return verdict(is_chunked, count, real)
 
 
-@njit(**JIT)
+@kernel
 def fit(i, length, prefix, rules, req, count, real):
     """Whether a candidate may join, and how much of its prompt this pass computes."""
     page_size = rules.page_size
@@ -198,13 +197,13 @@ def fit(i, length, prefix, rules, req, count, real):
     return (GO_ON if end > prefix else SPENT), end - prefix
 
 
-@njit(**JIT)
+@kernel
 def first_chunk_end(prefix, chunk, page_size):
     """Where the first chunk of a prompt ends that does not fit the chunk budget."""
     return (prefix + chunk // page_size * page_size) // page_size * page_size
 
 
-@njit(**JIT)
+@kernel
 def put_into_batch(i, parity, length, is_cut, rules, lists, req, count, real):
     """Charge the budgets. What a request had produced before a retraction counts again."""
     req[i, EXTEND_END] = req[i, PREFIX] + length
@@ -222,7 +221,7 @@ def put_into_batch(i, parity, length, is_cut, rules, lists, req, count, real):
     count[CHUNK_LEFT] -= charged
 
 
-@njit(**JIT)
+@kernel
 def note_admission(i, page_size, req, out_s, out_n, count, real):
     """Records of a request that has left the queue."""
     if out_n[i, PREEMPTED] > 0:

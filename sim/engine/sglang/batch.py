@@ -4,9 +4,8 @@ Source: README of the SGLang goldens, findings 2, 3, 14, 25 and 27.
 """
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.admit import admit_from_queue, continue_chunked, open_pass
 from sim.engine.sglang.memory import cache, decode, decode_fits, extend
 from sim.engine.sglang.order import leave_queue, sort_queue
@@ -40,7 +39,7 @@ from sim.engine.sglang.state import (
 from sim.engine.state import NUM_WAITING
 
 
-@njit(**JIT)
+@kernel
 def cache_prefill(i, radix_cache, req, texts, tree, count):
     """The tree gets what a prefill has computed."""
     end = np.int64(req[i, EXTEND_END])
@@ -48,7 +47,7 @@ def cache_prefill(i, radix_cache, req, texts, tree, count):
     req[i, PREFIX] = end
 
 
-@njit(**JIT)
+@kernel
 def take_in_last(rules, lists, req, texts, tree, flight, count):
     """What the iteration before ran is cached as far as its prompt goes on, or joins the running batch."""
     i = count[CHUNKED]
@@ -59,7 +58,7 @@ def take_in_last(rules, lists, req, texts, tree, flight, count):
     drop_finished(lists, req, count)
 
 
-@njit(**JIT)
+@kernel
 def merge_last(lists, req, flight, count):
     """A prefill or mixed batch joins the running one; an empty running batch is replaced by it, flag and all."""
     last = count[LAST]
@@ -80,7 +79,7 @@ def merge_last(lists, req, flight, count):
         count[IS_FULL] = 0
 
 
-@njit(**JIT)
+@kernel
 def drop_finished(lists, req, count):
     """Who has finished leaves the running batch, which may then admit again."""
     if count[NOTICED] == count[DEPARTED]:
@@ -100,7 +99,7 @@ def drop_finished(lists, req, count):
     count[FIRST_IN_FLIGHT] = kept - in_flight
 
 
-@njit(**JIT)
+@kernel
 def prefill_batch(parity, rules, queue, lists, finish_times, req, records, texts, tree, count, real):
     """Build a prefill batch, if anybody can be admitted; its size."""
     if count[NUM_BATCH] == 0:
@@ -127,7 +126,7 @@ def prefill_batch(parity, rules, queue, lists, finish_times, req, records, texts
     return size
 
 
-@njit(**JIT)
+@kernel
 def mix(parity, rules, lists, req, out_s, tree, count, real):
     """Those who run join the prefill batch with one token each, if that fits."""
     leave_out_finishing(rules.overlap, lists, req, count)
@@ -142,7 +141,7 @@ def mix(parity, rules, lists, req, out_s, tree, count, real):
     count[NUM_BATCH] = 0
 
 
-@njit(**JIT)
+@kernel
 def decode_batch(parity, rules, ring, lists, req, records, tree, count, real):
     """One token each for the running batch; if memory is short, some are retracted."""
     has_finishing = leave_out_finishing(rules.overlap, lists, req, count)
@@ -160,7 +159,7 @@ def decode_batch(parity, rules, ring, lists, req, records, tree, count, real):
     decode(parity, count[NUM_BATCH], rules.page_size, lists, req, records.out_s, tree, count, real)
 
 
-@njit(**JIT)
+@kernel
 def leave_out_finishing(overlap, lists, req, count):
     """Whoever reaches max_new with the results in flight decodes no more; whether there was one."""
     if not overlap:

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from sim.engine.inputs import Requests
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.retries import Pool, copy_row, deal, name_quotes, pool_of
 from sim.engine.sglang.state import END_SEGMENT, FIRST_SEGMENT, SglangInputs, SglangState
 
@@ -24,7 +23,7 @@ def sglang_pool(requests: Requests, inputs: SglangInputs, state: SglangState) ->
     return SglangPool(rows, state.req[: len(rows.order)].copy())
 
 
-@njit(**JIT)
+@kernel
 def deal_text(i, row, pool, texts, segments, req):
     """Row `row` arrives as request `i`."""
     deal(i, row, pool.rows, texts)

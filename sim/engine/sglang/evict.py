@@ -4,9 +4,7 @@ An entry may be out of date, never too late: when it comes up, a leaf touched si
 what is no free leaf any more is left out. Source: README of the SGLang goldens, finding 20.
 """
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.state import (
     CHILDREN,
     EVICTABLE,
@@ -26,7 +24,7 @@ from sim.engine.sglang.tree_links import unlink
 from sim.engine.waiting import heap_pop, heap_push
 
 
-@njit(**JIT)
+@kernel
 def note_leaf(node, nodes, heap, count):
     """The node has become a leaf that nothing locks."""
     if not nodes[node, IN_HEAP]:
@@ -35,7 +33,7 @@ def note_leaf(node, nodes, heap, count):
         nodes[node, IN_HEAP] = 1
 
 
-@njit(**JIT)
+@kernel
 def evict_for(tokens, nodes, heads, heap, count):
     """Drop whole leaves, least recently touched first, until so many tokens are free; whether they are."""
     while count[POOL_FREE] < tokens and count[HEAP_SIZE] > 0:
@@ -52,7 +50,7 @@ def evict_for(tokens, nodes, heads, heap, count):
     return count[POOL_FREE] >= tokens
 
 
-@njit(**JIT)
+@kernel
 def drop_leaf(node, nodes, heads, heap, count):
     """Give the leaf's pages back; its parent may be the next to go."""
     unlink(node, nodes, heads)

@@ -3,9 +3,7 @@
 Source: README of the SGLang goldens, finding 9.
 """
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.state import (
     BATCH_SIZE,
     EMITTED,
@@ -19,7 +17,7 @@ from sim.engine.sglang.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def runs_dry(i, parity, need, room_now, ratio, finish_times, lists, req, count):
     """Walk the times at which the requests finish, the candidate among them: whether memory is short at one."""
     if count[NUM_FINISH_TIMES] < 0:
@@ -41,13 +39,13 @@ def runs_dry(i, parity, need, room_now, ratio, finish_times, lists, req, count):
     return False
 
 
-@njit(**JIT)
+@kernel
 def tokens_left(i, ratio, req):
     """How much a request is expected to produce still."""
     return req[i, MAX_NEW] * (1.0 if req[i, IGNORE_EOS] else ratio) - req[i, EMITTED]
 
 
-@njit(**JIT)
+@kernel
 def insert(i, ratio, finish_times, req, count):
     """Add a request behind those that finish no later."""
     left = tokens_left(i, ratio, req)
@@ -58,7 +56,7 @@ def insert(i, ratio, finish_times, req, count):
         put_at(at, left, i, finish_times, req, count)
 
 
-@njit(**JIT)
+@kernel
 def insert_late(i, ratio, finish_times, req, count):
     """Add a further candidate before the first that finishes no earlier.
 
@@ -73,7 +71,7 @@ def insert_late(i, ratio, finish_times, req, count):
         put_at(at if at < size else max(size - 1, 0), left, i, finish_times, req, count)
 
 
-@njit(**JIT)
+@kernel
 def put_at(at, left, i, finish_times, req, count):
     """Make room in the list for a request."""
     for k in range(count[NUM_FINISH_TIMES], at, -1):

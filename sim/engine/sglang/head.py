@@ -4,10 +4,9 @@ The queue is taken as it stands, as SGLang sorts it only when it tries to admit.
 """
 
 import numpy as np
-from numba import njit
 
 from sim.engine.accounts import Bin
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.admit import first_chunk_end, reserve_of_running
 from sim.engine.sglang.memory import pages
 from sim.engine.sglang.order import waiting_at
@@ -31,7 +30,7 @@ from sim.engine.sglang.tree import peek
 from sim.engine.state import KV_STRAGGLER, NUM_PREEMPTED
 
 
-@njit(**JIT)
+@kernel
 def row_of_free_pages(newest, rules, ring, lists, req, texts, tree, flight, count, real):
     """The ledger's row: the first reason that applies to the queue's head. `newest`: step just scheduled, or -1."""
     i = waiting_at(NOTHING, ring, count)
@@ -58,7 +57,7 @@ def row_of_free_pages(newest, rules, ring, lists, req, texts, tree, flight, coun
     return Bin.WITHHELD_CAP
 
 
-@njit(**JIT)
+@kernel
 def reserve(newest, rules, lists, req, flight, count, real):
     """Tokens set aside: for those who decode by the ratio, in full for those whose prefill was just scheduled."""
     clip = rules.clip_max_new_tokens

@@ -13,7 +13,8 @@ from sim.engine.account import account_for
 from sim.engine.accounts import Bin, Status
 from sim.engine.arrivals import next_arrival_s, take_arrival, think
 from sim.engine.chunks import clear_chunks
-from sim.engine.jit import ENTRY, JIT
+from sim.engine.jit import ENTRY
+from sim.engine.kernel import kernel
 from sim.engine.loop import Stop, launch, linear_time
 from sim.engine.sglang.account import account_for_pause, count_pages, measure_prefills
 from sim.engine.sglang.batch import decode_batch, mix, prefill_batch, take_in_last
@@ -221,19 +222,19 @@ def advance(
     return Stop.CALLS
 
 
-@njit(**JIT)
+@kernel
 def now(counted, count, real):
     """What arrivals are compared with."""
     return float(count[ITERATION]) if counted else real[CLOCK]
 
 
-@njit(**JIT)
+@kernel
 def is_empty(count):
     """Nothing runs or is in flight."""
     return count[NUM_BATCH] == 0 and count[CHUNKED] < 0 and count[IN_FLIGHT] == 0
 
 
-@njit(**JIT)
+@kernel
 def join_arrivals(users, counted, rules, inputs, pool, thinking, ring, req, out_s, out_n, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
     arrival_s, texts, segments, _ = inputs
@@ -250,7 +251,7 @@ def join_arrivals(users, counted, rules, inputs, pool, thinking, ring, req, out_
             think(real[CLOCK], arrival_s, thinking, count)
 
 
-@njit(**JIT)
+@kernel
 def can_run(i, rules, req):
     """Whether an empty server would take the request: there is room for an answer.
 

@@ -4,9 +4,8 @@ Pages are handed out whole. Source: README of the SGLang goldens, findings 14 an
 """
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.evict import evict_for
 from sim.engine.sglang.state import (
     BATCH_SIZE,
@@ -42,13 +41,13 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def pages(tokens, page_size):
     """The tokens of all pages that so many tokens begin."""
     return (tokens + page_size - 1) // page_size * page_size
 
 
-@njit(**JIT)
+@kernel
 def take(tokens, page_size, count):
     """Hand out pages; SGLang ends where there are none left."""
     if tokens > count[POOL_FREE]:
@@ -57,14 +56,14 @@ def take(tokens, page_size, count):
     count[SUM_BLOCKS] += tokens // page_size
 
 
-@njit(**JIT)
+@kernel
 def settle_memory(i, req, out_s, real):
     """Record what the request has held since the last change."""
     out_s[i, MEMORY_TOKEN_S] += req[i, COMMITTED] * (real[CLOCK] - out_s[i, SINCE_S])
     out_s[i, SINCE_S] = real[CLOCK]
 
 
-@njit(**JIT)
+@kernel
 def hold(i, committed, protected, page_size, req, count):
     """The request holds so many tokens of KV, the first `protected` of them in the tree."""
     before = np.int64(req[i, COMMITTED])
@@ -80,7 +79,7 @@ def hold(i, committed, protected, page_size, req, count):
     req[i, PROTECTED] = protected
 
 
-@njit(**JIT)
+@kernel
 def extend(parity, size, page_size, lists, req, out_s, tree, count, real):
     """Allocate a prefill batch; larger pages overestimate what has to be evicted."""
     news = 0
@@ -100,7 +99,7 @@ def extend(parity, size, page_size, lists, req, out_s, tree, count, real):
         hold(i, np.int64(req[i, EXTEND_END]), np.int64(req[i, PROTECTED]), page_size, req, count)
 
 
-@njit(**JIT)
+@kernel
 def decode_fits(size, page_size, lists, req, tree, count):
     """Whether each of the first members of the running batch can get one more token; evicts what that takes."""
     new_pages = size
@@ -111,7 +110,7 @@ def decode_fits(size, page_size, lists, req, tree, count):
     return evict_for(new_pages * page_size, tree.nodes, tree.heads, tree.heap, count)
 
 
-@njit(**JIT)
+@kernel
 def decode(parity, size, page_size, lists, req, out_s, tree, count, real):
     """Allocate one token for each member of the running batch, all of whom join the step being built."""
     evict_for(size * page_size, tree.nodes, tree.heads, tree.heap, count)
@@ -144,7 +143,7 @@ def decode(parity, size, page_size, lists, req, out_s, tree, count, real):
     count[UNFILLED_STRAGGLER] += new_pages_straggler * page_size - (size - typical)
 
 
-@njit(**JIT)
+@kernel
 def cache(i, tokens, radix_cache, req, texts, tree, count):
     """Give the tree a request's first tokens; the lock moves to their end. KV the tree had already is freed."""
     tokens = np.int64(min(tokens, req[i, FILLED]))
@@ -160,7 +159,7 @@ def cache(i, tokens, radix_cache, req, texts, tree, count):
     move_lock(i, last, req, tree, count)
 
 
-@njit(**JIT)
+@kernel
 def move_lock(i, node, req, tree, count):
     """Lock the path to a node instead of the request's path so far."""
     typical = req[i, TYPICAL]
@@ -169,7 +168,7 @@ def move_lock(i, node, req, tree, count):
     req[i, LOCK] = node
 
 
-@njit(**JIT)
+@kernel
 def finish(i, radix_cache, req, out_s, texts, tree, count, real):
     """The request has its last token: its text is cached as far as its KV goes, and its memory comes free."""
     req[i, FILLED] = req[i, PROMPT] + req[i, EMITTED]
@@ -177,7 +176,7 @@ def finish(i, radix_cache, req, out_s, texts, tree, count, real):
     release(i, texts.page_size, req, out_s, tree, count, real)
 
 
-@njit(**JIT)
+@kernel
 def release(i, page_size, req, out_s, tree, count, real):
     """Take back all KV of a request that finished or was retracted; what the tree has stays there."""
     settle_memory(i, req, out_s, real)

@@ -4,9 +4,8 @@ The queue is a ring: entry `k` is `ring[(head + k) & mask]`. Source: README of t
 """
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.inputs import SglangOrder
 from sim.engine.sglang.state import (
     EMITTED,
@@ -31,20 +30,20 @@ SHARED_IN_QUEUE = np.int64(32)  # tokens in common with a like one from which on
 BEHIND_ALL = np.int64(1 << 40)
 
 
-@njit(**JIT)
+@kernel
 def waiting_at(place, ring, count):
     """Request in a place of the queue."""
     return np.int64(ring[(count[QUEUE_HEAD] + place) & (len(ring) - 1)])
 
 
-@njit(**JIT)
+@kernel
 def join_queue(i, ring, count):
     """A request joins the end of the queue."""
     ring[(count[QUEUE_HEAD] + count[NUM_WAITING]) & (len(ring) - 1)] = i
     count[NUM_WAITING] += 1
 
 
-@njit(**JIT)
+@kernel
 def leave_queue(requests, count):
     """The first requests of the queue have been admitted."""
     count[QUEUE_HEAD] += requests
@@ -52,7 +51,7 @@ def leave_queue(requests, count):
     count[NUM_SORTED] = max(0, count[NUM_SORTED] - requests)
 
 
-@njit(**JIT)
+@kernel
 def sort_queue(order, radix_cache, queue, req, texts, tree, count):
     """Put the queue into the order in which this pass tries it."""
     waiting = count[NUM_WAITING]
@@ -70,7 +69,7 @@ def sort_queue(order, radix_cache, queue, req, texts, tree, count):
     count[PASSES] += 1
 
 
-@njit(**JIT)
+@kernel
 def sort_by_match(ring, sorting, req, texts, tree, count):
     """Longest cached beginning first; requests that begin like an uncached one before them go last."""
     num_seen = NOTHING
@@ -90,7 +89,7 @@ def sort_by_match(ring, sorting, req, texts, tree, count):
         put_in_place(k, i, rank, ring, sorting, count)
 
 
-@njit(**JIT)
+@kernel
 def begins_like_one(i, key, num_seen, sorting, texts):
     """Whether one of those seen begins with the same tokens."""
     for k in range(num_seen):
@@ -101,7 +100,7 @@ def begins_like_one(i, key, num_seen, sorting, texts):
     return False
 
 
-@njit(**JIT)
+@kernel
 def put_in_place(k, i, rank, ring, sorting, count):
     """Entry `k` of the queue moves before those of a larger rank."""
     mask = len(ring) - 1
@@ -114,7 +113,7 @@ def put_in_place(k, i, rank, ring, sorting, count):
     ring[(head + k) & mask] = i
 
 
-@njit(**JIT)
+@kernel
 def sort_by_output(ring, spare, req, count):
     """Largest max_new_tokens first: those who joined since are sorted, then merged with the rest."""
     begin = count[NUM_SORTED]
@@ -128,7 +127,7 @@ def sort_by_output(ring, spare, req, count):
     count[NUM_SORTED] = end
 
 
-@njit(**JIT)
+@kernel
 def merge(low, middle, high, ring, spare, req, head):
     """Two neighbouring sorted stretches of the queue become one; of equals, those of the first stretch come first."""
     mask = len(ring) - 1

@@ -1,8 +1,6 @@
 """The recorded iterations, for golden replays and the batch theatre."""
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.inputs import StepKind
 from sim.engine.sglang.state import (
     CHUNKED,
@@ -49,7 +47,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def has_room(tape, seats, count):
     """Whether one more iteration of a full batch can be recorded."""
     return (
@@ -60,7 +58,7 @@ def has_room(tape, seats, count):
     )
 
 
-@njit(**JIT)
+@kernel
 def record_step(parity, prefilled, size, end_s, page_size, tape, lists, req, count, real):
     """The iteration as it stands right after scheduling; its row."""
     row = count[STEPS_RECORDED]

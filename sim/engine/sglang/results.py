@@ -3,12 +3,10 @@
 Source: README of the SGLang goldens, findings 1, 17 and 27 to 29.
 """
 
-from numba import njit
-
 from sim.engine.accounts import Status
 from sim.engine.arrivals import note_answer
 from sim.engine.gaps import note_gap
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.batch import cache_prefill
 from sim.engine.sglang.memory import finish
 from sim.engine.sglang.state import (
@@ -41,7 +39,7 @@ from sim.engine.state import (
 )
 
 
-@njit(**JIT)
+@kernel
 def note_departed(parity, lists, req, flight, count):
     """Members that have left since the step was launched: of a finished one the token is padding, of one that was
     retracted the work was useful, though the token comes to nothing.
@@ -58,7 +56,7 @@ def note_departed(parity, lists, req, flight, count):
             flight[parity, F_CHUNKS_DONE] -= 1
 
 
-@njit(**JIT)
+@kernel
 def take_results(
     parity,
     rules,

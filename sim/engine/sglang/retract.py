@@ -3,9 +3,7 @@
 Source: README of the SGLang goldens, findings 13, 15 and 16.
 """
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.evict import evict_for
 from sim.engine.sglang.memory import decode_fits, release
 from sim.engine.sglang.order import join_queue
@@ -29,7 +27,7 @@ from sim.engine.sglang.state import (
 from sim.engine.state import NUM_PREEMPTED, PREEMPTED, START_S, SUM_PREEMPTED
 
 
-@njit(**JIT)
+@kernel
 def retract(rules, ring, lists, req, records, tree, count, real):
     """Send members back to the end of the queue until the others can decode; the last one stays."""
     sort_by_progress(lists, req, count)
@@ -54,7 +52,7 @@ def retract(rules, ring, lists, req, records, tree, count, real):
     real[RATIO] = min(1.0, (emitted + ahead) / (most_new + 1))
 
 
-@njit(**JIT)
+@kernel
 def note_retraction(i, lists, req, out_n, count):
     """Records of a member that is thrown out."""
     req[i, IS_RETRACTED] = 1
@@ -69,7 +67,7 @@ def note_retraction(i, lists, req, out_n, count):
     count[NOTICED] += 1
 
 
-@njit(**JIT)
+@kernel
 def sort_by_progress(lists, req, count):
     """Most outputs first; ties: shorter prompt, then place. An insertion sort, as members join in about this order."""
     for k in range(1, count[NUM_BATCH]):
@@ -81,7 +79,7 @@ def sort_by_progress(lists, req, count):
         lists[RUNNING, at] = i
 
 
-@njit(**JIT)
+@kernel
 def goes_before(i, j, req):
     """Whether a member has produced more than another, or as much after a shorter prompt."""
     if req[i, EMITTED] != req[j, EMITTED]:

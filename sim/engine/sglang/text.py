@@ -1,15 +1,14 @@
 """What two requests have in common: their texts as runs of equal content, never written out token by token."""
 
 import numpy as np
-from numba import njit
 
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.prefix_cache import mix
 from sim.engine.sglang.inputs import END_OF_TEXT
 from sim.engine.sglang.state import CONTENT, END_SEGMENT, EOS_AT, FIRST_SEGMENT, NOTHING, REACH
 
 
-@njit(**JIT)
+@kernel
 def segment_at(i, position, texts, segments):
     """First segment of a request that reaches past a position; past the last one where its own text has begun."""
     low = texts[i, FIRST_SEGMENT]
@@ -23,7 +22,7 @@ def segment_at(i, position, texts, segments):
     return low
 
 
-@njit(**JIT)
+@kernel
 def run_at(i, segment, position, texts, segments):
     """Content id of a run of equal tokens, and where it ends."""
     if segment < texts[i, END_SEGMENT]:
@@ -33,7 +32,7 @@ def run_at(i, segment, position, texts, segments):
     return np.int64(i), np.int64(texts[i, EOS_AT])
 
 
-@njit(**JIT)
+@kernel
 def equal_until(i, j, at, limit, texts, segments):
     """Where two texts, equal before `at`, part; at most `limit`."""
     if i == j:
@@ -53,7 +52,7 @@ def equal_until(i, j, at, limit, texts, segments):
     return at
 
 
-@njit(**JIT)
+@kernel
 def text_key(i, at, end, texts, segments):
     """Hash of a stretch of text; equal tokens give equal hashes however they are cut into segments."""
     s = segment_at(i, at, texts, segments)

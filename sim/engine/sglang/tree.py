@@ -3,9 +3,7 @@
 A node's text is a stretch of some request's. Source: README of the SGLang goldens, findings 17 to 20.
 """
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.sglang.evict import note_leaf
 from sim.engine.sglang.state import (
     CHILDREN,
@@ -30,7 +28,7 @@ from sim.engine.sglang.tree_links import chain_of, link, unlink
 from sim.engine.state import KV_STRAGGLER, KV_TYPICAL
 
 
-@njit(**JIT)
+@kernel
 def find_child(node, i, at, limit, texts, tree):
     """The child that a request's text goes on in, and how far they agree in whole pages; -1 without one."""
     nodes = tree.nodes
@@ -48,7 +46,7 @@ def find_child(node, i, at, limit, texts, tree):
     return child, at
 
 
-@njit(**JIT)
+@kernel
 def match(i, tokens, texts, tree, count):
     """Longest cached beginning of a request's first tokens, in whole pages: its length and last node.
 
@@ -72,7 +70,7 @@ def match(i, tokens, texts, tree, count):
     return at, node
 
 
-@njit(**JIT)
+@kernel
 def insert(i, tokens, texts, tree, count):
     """Cache the whole pages of a request's first tokens; what of it was there already, and the last node."""
     nodes = tree.nodes
@@ -96,7 +94,7 @@ def insert(i, tokens, texts, tree, count):
     return matched, leaf
 
 
-@njit(**JIT)
+@kernel
 def peek(i, tokens, texts, tree):
     """Length of the longest cached beginning, and how much of it nothing locks; touches nothing."""
     limit = tokens - tokens % texts.page_size
@@ -114,7 +112,7 @@ def peek(i, tokens, texts, tree):
     return at, idle
 
 
-@njit(**JIT)
+@kernel
 def split(node, length, texts, tree, count):
     """Cut a node in two; the head, a new node. The tail keeps the old one."""
     nodes = tree.nodes
@@ -136,7 +134,7 @@ def split(node, length, texts, tree, count):
     return head
 
 
-@njit(**JIT)
+@kernel
 def new_node(nodes, count):
     """A row of the tree; the loop sees to it that there is one."""
     node = count[FREE_NODE]
@@ -145,7 +143,7 @@ def new_node(nodes, count):
     return node
 
 
-@njit(**JIT)
+@kernel
 def lock(node, typical, nodes, count):
     """Nothing from here to the root may be evicted; a node counts for stragglers if only they lock it."""
     while node != ROOT:
@@ -161,7 +159,7 @@ def lock(node, typical, nodes, count):
         node = nodes[node, PARENT]
 
 
-@njit(**JIT)
+@kernel
 def unlock(node, typical, nodes, heap, count):
     """Take back one lock."""
     while node != ROOT:

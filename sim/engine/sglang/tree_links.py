@@ -1,19 +1,17 @@
 """The hash chains that lead from a node and the key of a page to the child that begins with it."""
 
-from numba import njit
-
-from sim.engine.jit import JIT
+from sim.engine.kernel import kernel
 from sim.engine.prefix_cache import LOW_BITS
 from sim.engine.sglang.state import KEY, NEXT, PARENT
 
 
-@njit(**JIT)
+@kernel
 def chain_of(parent, key, heads):
     """Hash chain of a child: the upper bits of a product, as keys of neighbouring requests differ in few bits."""
     return ((key & LOW_BITS) * 1_103_515_245 + parent * 1_664_525_007 >> 24) & (len(heads) - 1)
 
 
-@njit(**JIT)
+@kernel
 def link(node, nodes, heads):
     """The node can be found by its parent and key."""
     chain = chain_of(nodes[node, PARENT], nodes[node, KEY], heads)
@@ -21,7 +19,7 @@ def link(node, nodes, heads):
     heads[chain] = node
 
 
-@njit(**JIT)
+@kernel
 def unlink(node, nodes, heads):
     """It can no more."""
     chain = chain_of(nodes[node, PARENT], nodes[node, KEY], heads)
