@@ -19,9 +19,10 @@ FIRST = "engine"  # the loop of the default scheduler
 LOOPS: dict[str, dict[str, Any]] = {
     FIRST: {"scheduler.system": "vllm_v1"},
     "general": {"scheduler.system": "orca"},
-    "pipeline": {"deployment.pipeline_parallel_size": 2},
     "sglang": {"scheduler.system": "sglang"},
+    "pipeline": {"deployment.pipeline_parallel_size": 2},
 }
+CORES = os.cpu_count() or 1
 NICENESS = 10  # whoever looks at a page meanwhile comes first
 
 _beside: dict[str, Future[Any]] = {}  # loops that other processes compile, or are about to
@@ -30,18 +31,20 @@ _beside: dict[str, Future[Any]] = {}  # loops that other processes compile, or a
 def warm_up_all() -> float:
     """Have every loop in this process; seconds it took."""
     started = time.perf_counter()
-    compile_beside()
-    for loop in LOOPS:
+    compile_beside(CORES - 1)
+    for loop in (FIRST, *reversed(LOOPS)):  # the others begin at the front
         load(loop)
     return time.perf_counter() - started
 
 
-def compile_beside() -> None:
-    """Begin to fill the cache, all but the first loop, from other processes.
+def compile_beside(processes: int = CORES) -> None:
+    """Begin to fill the cache, all but the first loop, from so many other processes at once.
 
     Threads of this process would take turns with each other and with its pages.
     """
-    pool = ThreadPoolExecutor(os.cpu_count())
+    if not processes:
+        return
+    pool = ThreadPoolExecutor(processes)
     for loop in LOOPS:
         if loop not in (FIRST, *_beside) and not is_compiled(loop):
             _beside[loop] = pool.submit(_compile_in_process, loop)
