@@ -48,10 +48,10 @@ async def feed(request: Request) -> Response:
 
 def warm_up() -> None:
     """Load what pages need; imported here so that the server need not wait for it."""
-    from sim.systems.warm_up import LOOPS, compile_beside, load
+    from sim.systems.warm_up import FIRST, LOOPS, compile_beside, load
     from sim.view import figures, load_figure, run_view  # noqa: F401
 
-    compile_beside()
+    compile_beside([loop for loop in LOOPS if loop != FIRST])
     for loop in LOOPS:
         load(loop)
         set_apart()

@@ -53,4 +53,4 @@ numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 def is_compiled(package: str = "engine") -> bool:
     """Whether the loop of a package of these sources is in the cache already."""
-    return any(CACHE_FOLDER.glob(f"{package}_*/loop.advance-*.nbi"))
+    return any(CACHE_FOLDER.glob(f"{package}_*/loop.advance-*.nbc"))

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
-from numba._dynfunc import make_function  # type: ignore[import-not-found]
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -48,11 +47,9 @@ class _Lowering(NativeLowering):
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state.cr
-        module, name = lowered.fndesc.lookup_module(), lowered.fndesc.qualname
-        key = make_function(module, name, "", 0, lowered.env, (library,))  # without an address
         linked = list(dict.fromkeys([library, *library._linking_libraries]))
-        state.targetctx.insert_user_function(key, lowered.fndesc, linked)
-        state.cr = lowered._replace(cfunc=key)
+        state.targetctx.insert_user_function(lowered.fndesc, lowered.fndesc, linked)
+        state.cr = lowered._replace(cfunc=lowered.fndesc)
         return True
 
 
@@ -79,6 +76,13 @@ class _Dispatcher(CPUDispatcher):
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a call with arguments of these types calls."""
         return super().get_call_template([_widened(each) for each in args], {k: _widened(v) for k, v in kws.items()})
+
+    def add_overload(self, compiled: Any) -> None:
+        """Found by callers that are kernels, not by calls from Python."""
+        self.overloads[tuple(compiled.signature.args)] = compiled
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> None:
+        raise TypeError(f"only kernels call {self.py_func.__name__}; as plain Python it is its py_func")
 
 
 def _widened(given: Any) -> Any:
