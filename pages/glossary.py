@@ -2,13 +2,14 @@
 
 import streamlit as st
 from ui import glossary, runs
+from ui.headline import headline
 
 from sim.view.glossary import glossary_verdict
 
 asked = st.session_state.asked
 current, refusal = runs.current_view(asked)
 with st.container(key="verdict"):
-    st.title(glossary_verdict(current.summary) if current else "What the words mean.", anchor=False)
+    headline(glossary_verdict(current.summary) if current else "What the words mean.")
 if current is None:
     st.error(refusal)
 left, right = st.columns(2, gap="small")

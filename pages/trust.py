@@ -1,6 +1,7 @@
 """Trust: what the simulator was compared with, how it did, and what it leaves out."""
 
 import streamlit as st
+from ui.headline import headline
 from ui.trust_cards import compared, limits, over_time, parity
 
 from sim.studies.validation import shipped
@@ -8,7 +9,7 @@ from sim.view.trust import made_by, trust_verdict
 
 report = shipped()
 with st.container(key="verdict"):
-    st.title(trust_verdict(report), anchor=False)
+    headline(trust_verdict(report))
 st.caption(f"{made_by(report)} `{report['command']}`")
 left, right = st.columns(2, gap="small")
 with left:

@@ -3,6 +3,7 @@
 import streamlit as st
 from ui import data_cards, runs
 from ui.data_upload import data_upload
+from ui.headline import headline
 
 from sim.benchmarks import Benchmark, Scrape
 from sim.errors import ScenarioError
@@ -13,7 +14,8 @@ head = st.container(key="verdict")
 data = data_upload()
 found = None if data is None else described(data)
 nothing_yet = "Nothing is compared yet: bring your own traffic, your own step times, or your server's metrics."
-head.title(nothing_yet if found is None else found.sentence, anchor=False)
+with head:
+    headline(nothing_yet if found is None else found.sentence)
 if asked.refusal:
     st.error(asked.refusal)
 if data is None or found is None:

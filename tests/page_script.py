@@ -21,6 +21,11 @@ def open_page(**query: str) -> AppTest:
     return app
 
 
+def headline(app: AppTest) -> str:
+    """The verdict, with plain spaces between numbers and their units."""
+    return app.title[0].value.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def turn(app: AppTest, key: str, text: str) -> None:
     """Move the knob of that key, whichever widget it is."""
     for kind in ("select_slider", "selectbox", "button_group", "toggle"):

@@ -9,7 +9,7 @@ from sim.presets import preset
 from sim.studies.theatre_play import play
 from sim.view.theatre import payload
 from sim.view.theatre_words import verdict
-from tests.page_script import open_page, turn
+from tests.page_script import headline, open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "at": "saturated"}
 
@@ -31,7 +31,7 @@ def shown(app: AppTest) -> dict[str, Any]:
 def test_the_player_gets_the_recorded_run_and_the_title_its_verdict() -> None:
     app = open_theatre(**TIGHT)
     expected = play(app.session_state.asked.scenario, is_saturated=True, num_requests=150)
-    assert app.title[0].value == verdict(expected)
+    assert headline(app) == verdict(expected)
     assert shown(app) == json.loads(json.dumps(payload(expected)))
     assert shown(app)["jumps"]["preemptions"]
 
@@ -81,5 +81,5 @@ def test_a_held_batch_has_finished_members() -> None:
 
 def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
     app = open_theatre(model="Llama-3.1-70B", gpu="RTX4090")
-    assert app.title[0].value == "This scenario cannot run."
+    assert headline(app) == "This scenario cannot run."
     assert len(app.error) == 1

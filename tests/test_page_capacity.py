@@ -15,7 +15,7 @@ from sim.studies.bill import HOURS_PER_MONTH, bill, price_of
 from sim.studies.capacity import capacity, search
 from sim.studies.load_curve import without_load
 from sim.view.theme import short_number
-from tests.page_script import finished, open_page, turn
+from tests.page_script import finished, headline, open_page, turn
 
 N = "1500"
 
@@ -30,7 +30,7 @@ def open_capacity(**query: str) -> AppTest:
 
 def is_working(app: AppTest) -> bool:
     """Whether something is being searched."""
-    return bool(app.get("progress") or "Searching" in app.title[0].value)
+    return bool(app.get("progress") or "Searching" in headline(app))
 
 
 def shown(app: AppTest) -> dict[str, str]:
@@ -55,7 +55,7 @@ def page() -> AppTest:
 def test_the_verdict_is_what_the_library_finds(page: AppTest) -> None:
     base = capacity(scenario())
     cost = bill(base, 50.0, headroom=0.2)
-    title = page.title[0].value
+    title = headline(page)
     assert title.startswith(f"50 requests/s need {cost.replicas} replicas = {cost.gpus} H100-SXM, ")
     assert f"${cost.usd_per_hour:,.2f}/h" in title
     assert f"one replica sustains {short_number(base.sustained.rate_rps)} requests/s" in title
@@ -79,7 +79,7 @@ def test_the_first_run_of_the_page_has_the_verdict_where_the_search_is_quick(mon
     app = open_page(n=N, seed="3")
     monkeypatch.setattr("ui.capacity_jobs.PATIENCE_S", 60.0)
     app.switch_page("capacity.py").run()
-    assert app.title[0].value.startswith("50 requests/s need ")
+    assert headline(app).startswith("50 requests/s need ")
     assert any("(95 % interval of 5 replications)" in caption.value for caption in app.caption)
 
 
@@ -87,9 +87,9 @@ def test_where_it_is_not_the_page_says_that_it_searches_and_has_its_controls(mon
     monkeypatch.setattr("ui.capacity_jobs.PATIENCE_S", -60.0)
     monkeypatch.setattr("ui.pool.PATIENCE_S", 60.0)  # the job begins nothing while the page is being made
     app = open_page(n=N, seed="4").switch_page("capacity.py").run()
-    assert app.title[0].value.startswith("Searching")
+    assert headline(app).startswith("Searching")
     assert app.number_input(key="need").value == 50
-    assert finished(app, is_working).title[0].value.startswith("50 requests/s need ")
+    assert headline(finished(app, is_working)).startswith("50 requests/s need ")
 
 
 CONTROLS: dict[str, tuple[Callable[[AppTest], None], tuple[str, ...], tuple[str, ...]]] = {
@@ -129,7 +129,7 @@ def test_each_control_changes_what_it_should_and_nothing_else(key: str) -> None:
 
 def test_a_cap_and_a_longer_tail_change_their_own_line_and_not_the_verdict() -> None:
     app = open_capacity()
-    title = app.title[0].value
+    title = headline(app)
 
     def line(name: str) -> str:
         return next(caption.value for caption in app.caption if caption.value.startswith(f"**{name}"))
@@ -143,7 +143,7 @@ def test_a_cap_and_a_longer_tail_change_their_own_line_and_not_the_verdict() -> 
     app.select_slider(key="iftail").set_value("5").run()
     finished(app, is_working)
     assert line("Tail 5 x") != tail
-    assert app.title[0].value == title
+    assert headline(app) == title
 
 
 def test_a_predictors_own_gpus_and_retraining_are_billed_where_its_predictions_are_read() -> None:
@@ -178,7 +178,7 @@ def test_a_scheduler_that_reads_predictions_pays_for_them_in_the_verdict() -> No
     assert float(after["GPUs"]) == float(before["GPUs"]) + 0.5
     assert after["Replicas"] == before["Replicas"]
     assert "$1.00 for retraining" in [metric.delta for metric in app.metric]
-    assert f"{before['GPUs']} H100-SXM and 0.5 for the predictor, " in app.title[0].value
+    assert f"{before['GPUs']} H100-SXM and 0.5 for the predictor, " in headline(app)
 
 
 def test_the_gpus_to_compare_are_a_choice_and_the_chosen_one_stays() -> None:
@@ -194,7 +194,7 @@ def test_the_rate_of_the_sidebar_does_not_change_what_a_replica_sustains(page: A
 
 def test_a_knob_of_the_server_changes_the_answer(page: AppTest) -> None:
     other = open_capacity(gpu="A100-80G-SXM")
-    assert "A100-80G-SXM" in other.title[0].value
+    assert "A100-80G-SXM" in headline(other)
     assert shown(other)["One replica sustains"] != shown(page)["One replica sustains"]
 
 

@@ -7,7 +7,7 @@ from sim.view.glossary import GROUPS, USAGES, glossary_verdict
 from sim.view.memory import MEMORY_STYLE
 from sim.view.run_view import run_view
 from sim.view.trust import ASSUMPTIONS
-from tests.page_script import MAIN
+from tests.page_script import MAIN, headline
 
 
 def glossary(**query: str) -> AppTest:
@@ -49,7 +49,7 @@ def test_a_knob_changes_the_examples_and_not_the_words() -> None:
 def test_it_opens_with_a_verdict_of_the_run() -> None:
     app = glossary()
     asked = app.session_state.asked
-    assert app.title[0].value == glossary_verdict(run_view(asked.scenario).summary)
+    assert headline(app) == glossary_verdict(run_view(asked.scenario).summary)
 
 
 def test_a_scenario_that_cannot_run_leaves_the_words() -> None:

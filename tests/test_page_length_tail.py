@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim.simulate import simulate
 from sim.view.theme import short_percent
-from tests.page_script import finished, open_page, turn
+from tests.page_script import finished, headline, open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "n": "600"}
 
@@ -21,7 +21,7 @@ def open_tail(**query: str) -> AppTest:
 
 def is_working(app: AppTest) -> bool:
     """Whether runs are missing."""
-    return bool("being computed" in app.title[0].value or "incomplete" in "".join(charts(app).values()).lower())
+    return bool("being computed" in headline(app) or "incomplete" in "".join(charts(app).values()).lower())
 
 
 def charts(app: AppTest) -> dict[str, str]:
@@ -50,7 +50,7 @@ def page() -> AppTest:
 def test_the_share_of_the_longest_answers_is_the_ledgers(page: AppTest) -> None:
     ledger = simulate(page.session_state.asked.scenario).ledger.memory_block_s()
     held = ledger["held_straggler"] / sum(ledger.values())
-    assert f"the longest 5 % of answers hold {short_percent(held)} of KV block-time" in page.title[0].value
+    assert f"the longest 5 % of answers hold {short_percent(held)} of KV block-time" in headline(page)
 
 
 def test_own_lengths_stand_before_the_real_data_sets(page: AppTest) -> None:
@@ -71,23 +71,23 @@ def test_every_counterfactual_has_both_operating_points(page: AppTest) -> None:
 
 def test_more_spread_moves_the_lengths_and_the_verdict_and_not_the_real_data() -> None:
     narrow = open_tail(**TIGHT, outputcv="0.5")
-    before, title = profiles(narrow), narrow.title[0].value
+    before, title = profiles(narrow), headline(narrow)
     turn(narrow, "outputcv", "1.5")
     after = profiles(finished(narrow, is_working))
     assert after.iloc[0]["CV"] > 2 * before.iloc[0]["CV"]
     assert after.iloc[1:].equals(before.iloc[1:])
-    assert narrow.title[0].value != title
+    assert headline(narrow) != title
 
 
 def test_the_operating_point_moves_the_ledgers_and_not_the_counterfactuals(page: AppTest) -> None:
     app = open_tail(**TIGHT)
-    before, title = worlds(app), app.title[0].value
+    before, title = worlds(app), headline(app)
     turn(app, "at", "saturated")
     finished(app, is_working)
     assert worlds(app).equals(before)
-    held, held_before = (text.split("hold ")[1] for text in (app.title[0].value, title))
+    held, held_before = (text.split("hold ")[1] for text in (headline(app), title))
     assert held != held_before
-    assert app.title[0].value.split(";")[0] == title.split(";")[0]
+    assert headline(app).split(";")[0] == title.split(";")[0]
 
 
 def test_a_limit_moves_goodput_alone() -> None:
@@ -109,7 +109,7 @@ def test_a_static_batch_can_be_opened_and_is_judged_by_e2e_per_token() -> None:
 def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
     app = open_page(model="Llama-3.1-70B", gpu="RTX4090").switch_page("length_tail.py").run()
     assert not app.exception
-    assert app.title[0].value == "This scenario cannot run."
+    assert headline(app) == "This scenario cannot run."
     assert len(app.error) == 1
 
 

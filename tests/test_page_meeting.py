@@ -7,7 +7,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.view.run_view import run_view
 from sim.view.verdict import verdict
-from tests.page_script import QUICK, open_page
+from tests.page_script import QUICK, headline, open_page
 
 PINS = {f"p{i}": pack({"v": "1", "preset": "chat", "n": QUICK, "rate": rate}) for i, rate in ((1, "4"), (2, "16"))}
 
@@ -26,7 +26,7 @@ def test_it_shows_a_verdict_and_no_tiles() -> None:
     app.button(key="meeting_begin").click().run()
     assert not app.exception
     assert not app.metric
-    assert app.title[0].value == verdict(view(8).scenario, view(8).summary)
+    assert headline(app) == verdict(view(8).scenario, view(8).summary)
     assert app.query_params["meet"] == "1"
     assert app.button(key="meeting_next").disabled
     app.button(key="meeting_end").click().run()
@@ -52,11 +52,11 @@ def test_next_and_previous_step_through_the_runs_and_around() -> None:
 
 def test_each_run_has_its_own_verdict_against_the_compared_one() -> None:
     app = open_page(meet="1", base="p1", **PINS)
-    assert app.title[0].value == verdict(view(8).scenario, view(8).summary, view(4).summary, "pin 1")
+    assert headline(app) == verdict(view(8).scenario, view(8).summary, view(4).summary, "pin 1")
     app.button(key="meeting_next").click().run()
-    assert app.title[0].value == verdict(view(4).scenario, view(4).summary)
+    assert headline(app) == verdict(view(4).scenario, view(4).summary)
     app.button(key="meeting_next").click().run()
-    assert app.title[0].value == verdict(view(16).scenario, view(16).summary, view(4).summary, "pin 1")
+    assert headline(app) == verdict(view(16).scenario, view(16).summary, view(4).summary, "pin 1")
 
 
 def test_stepping_moves_no_knob() -> None:

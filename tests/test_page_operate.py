@@ -9,7 +9,7 @@ from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.view.theme import short_percent
-from tests.page_script import finished, open_page, turn
+from tests.page_script import finished, headline, open_page, turn
 
 N = "800"
 
@@ -23,7 +23,7 @@ def open_operate(**query: str) -> AppTest:
 
 def is_working(app: AppTest) -> bool:
     """Whether something is being run."""
-    return bool(app.get("progress") or "omputing" in app.title[0].value)
+    return bool(app.get("progress") or "omputing" in headline(app))
 
 
 def scenario(name: str = "chat", **values: Any) -> Scenario:
@@ -52,7 +52,7 @@ def page() -> AppTest:
 def test_the_verdict_says_what_the_cap_costs(page: AppTest) -> None:
     lengths = simulate(scenario()).inputs.output_len
     cut, lost = (lengths > 512).mean(), 1 - lengths.clip(max=512).sum() / lengths.sum()
-    title = page.title[0].value
+    title = headline(page)
     assert title.startswith(
         f"A cap of 512 tokens cuts {short_percent(cut)} of answers and loses {short_percent(lost)} of their tokens"
     )
@@ -61,25 +61,25 @@ def test_the_verdict_says_what_the_cap_costs(page: AppTest) -> None:
 
 def test_the_cap_changes_the_verdict_and_not_the_target() -> None:
     app = open_operate()
-    title, target = app.title[0].value, paragraph(app)
+    title, target = headline(app), paragraph(app)
     app.select_slider(key="opcap").set_value("256").run()
     finished(app, is_working)
-    assert app.title[0].value != title
-    assert "A cap of 256 tokens" in app.title[0].value
+    assert headline(app) != title
+    assert "A cap of 256 tokens" in headline(app)
     assert paragraph(app) == target
 
 
 def test_the_longer_tail_changes_its_row_and_not_the_others() -> None:
     app = open_operate(preset="reasoning")
     before = table(app, "Lengths")
-    title = app.title[0].value
+    title = headline(app)
     app.select_slider(key="optail").set_value("5").run()
     finished(app, is_working)
     after = table(app, "Lengths")
     assert after["Lengths"].tolist() == ["as assumed", "as it is", "tail 5 x longer"]
     assert after.iloc[:2].equals(before.iloc[:2])
     assert after.iloc[2]["p99"] > before.iloc[2]["p99"]
-    assert app.title[0].value == title
+    assert headline(app) == title
 
 
 def test_the_target_changes_what_breaks_it_and_not_the_shares() -> None:
@@ -124,12 +124,12 @@ def test_seats_and_watermark_are_told_apart_from_the_token_budget(page: AppTest)
 
 def test_the_operating_point_changes_the_margins_and_not_the_cap() -> None:
     app = open_operate(preset="memory-pressure", rate="2")
-    before, title = captions(app), app.title[0].value
+    before, title = captions(app), headline(app)
     turn(app, "at", "saturated")
     finished(app, is_working)
     seats = [line for line in captions(app).splitlines() if line.startswith("**max_num_seqs")]
     assert seats != [line for line in before.splitlines() if line.startswith("**max_num_seqs")]
-    assert app.title[0].value == title
+    assert headline(app) == title
 
 
 def test_types_are_parted_where_there_are_some(page: AppTest) -> None:
@@ -138,12 +138,12 @@ def test_types_are_parted_where_there_are_some(page: AppTest) -> None:
     pools = table(app, "Pool")
     assert pools["Pool"].tolist() == ["all types (together)", "chat (apart)", "document (apart)"]
     assert pools["Replicas"].tolist()[0] == sum(pools["Replicas"].tolist()[1:]) == 4
-    title = app.title[0].value
+    title = headline(app)
     app.select_slider(key="oppools").set_value("8").run()
     finished(app, is_working)
     assert table(app, "Pool")["Replicas"].tolist()[0] == 8
     assert table(app, "Pool")["CV"].tolist() == pools["CV"].tolist()  # lengths do not depend on how many serve them
-    assert app.title[0].value == title
+    assert headline(app) == title
 
 
 @pytest.mark.parametrize(

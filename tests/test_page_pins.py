@@ -7,7 +7,7 @@ import pytest
 from sim.keys import pack, to_query
 from sim.presets import preset, preset_names
 from sim.scenario import with_values
-from tests.page_script import QUICK, open_page, turn
+from tests.page_script import QUICK, headline, open_page, turn
 
 
 def test_a_pin_turns_the_tiles_into_differences() -> None:
@@ -17,16 +17,16 @@ def test_a_pin_turns_the_tiles_into_differences() -> None:
     turn(app, "rate", "20")
     deltas = {metric.label: metric.delta for metric in app.metric}
     assert deltas["Output"].startswith(("+", "x "))
-    assert "against the pinned run" in app.title[0].value
+    assert "against the pinned run" in headline(app)
     app.button(key="unpin").click().run()
-    assert "against the pinned run" not in app.title[0].value
+    assert "against the pinned run" not in headline(app)
 
 
 def test_a_pin_in_a_link_is_run_again() -> None:
     pinned = with_values(preset("memory-pressure"), {"workload.num_requests": 300})
     app = open_page(p1=pack(to_query(pinned, "memory-pressure")))
     assert app.session_state.asked.pinned == pinned
-    assert "against the pinned run" in app.title[0].value
+    assert "against the pinned run" in headline(app)
 
 
 def test_a_pin_that_cannot_be_read_is_said_so() -> None:
@@ -67,11 +67,11 @@ def test_the_chosen_pin_changes_the_deltas_and_not_the_numbers() -> None:
     pins = {f"p{i}": pack({"v": "1", "preset": "chat", "n": QUICK, "rate": rate}) for i, rate in ((1, "4"), (2, "16"))}
     app = open_page(**pins)
     values, deltas = ([getattr(metric, name) for metric in app.metric] for name in ("value", "delta"))
-    assert "against pin 1, output +" in app.title[0].value
+    assert "against pin 1, output +" in headline(app)
     app.button(key="base_p2").click().run()
     assert [metric.value for metric in app.metric] == values
     assert [metric.delta for metric in app.metric] != deltas
-    assert "against pin 2, output -" in app.title[0].value
+    assert "against pin 2, output -" in headline(app)
     assert app.query_params["base"] == "p2"
 
 
@@ -88,7 +88,7 @@ def test_unpinning_the_compared_run_compares_with_the_first_of_the_others() -> N
 def test_a_broken_pin_is_told_and_the_others_stay() -> None:
     app = open_page(p1="garbage", p2=pack({"v": "1", "preset": "chat", "n": QUICK}))
     assert any("The pinned run cannot be shown: p1 is 'garbage'" in warning.value for warning in app.warning)
-    assert "against pin 2" in app.title[0].value
+    assert "against pin 2" in headline(app)
 
 
 @pytest.mark.parametrize("name", preset_names("explore"))

@@ -9,7 +9,7 @@ from sim.studies.predictor.error_map import TWICE
 from sim.studies.predictor.uses import Use, own_error, run, with_error
 from sim.studies.saturated import saturated
 from sim.view.theme import short_number
-from tests.page_script import finished, open_page, turn
+from tests.page_script import finished, headline, open_page, turn
 from tests.test_page_length_tail import charts
 
 TIGHT = {"preset": "memory-pressure", "n": "300", "at": "saturated"}
@@ -45,7 +45,7 @@ def test_the_verdict_is_that_of_the_runs(page: AppTest) -> None:
     spread = own_error(scenario)[1]
     at = {bias: run(with_error(scenario, Use.RESERVE, bias, spread)) for bias in (-TWICE, 0.0, TWICE)}
     change = at[TWICE].output_tokens_per_s / at[0.0].output_tokens_per_s - 1
-    assert f"twice too long, throughput is {-100 * change:.0f} % lower" in page.title[0].value
+    assert f"twice too long, throughput is {-100 * change:.0f} % lower" in headline(page)
 
 
 def test_the_uses_are_those_of_the_runs(page: AppTest) -> None:
@@ -72,20 +72,20 @@ def test_the_map_and_all_cards_are_there(page: AppTest) -> None:
 
 def test_another_objective_moves_the_verdict_and_not_the_published_predictors() -> None:
     app = open_predictor(**TIGHT)
-    before, title = table(app, "Published predictor"), app.title[0].value
+    before, title = table(app, "Published predictor"), headline(app)
     turn(app, "objective", "preemptions")
     finished(app, is_working)
-    assert "preemptions are" in app.title[0].value
-    assert app.title[0].value != title
+    assert "preemptions are" in headline(app)
+    assert headline(app) != title
     assert table(app, "Published predictor").equals(before)
 
 
 def test_more_memory_moves_the_verdict_and_leaves_taus() -> None:
     app = open_predictor(**TIGHT)
-    taus, title = list(table(app, "Published predictor")["tau, here"]), app.title[0].value
+    taus, title = list(table(app, "Published predictor")["tau, here"]), headline(app)
     turn(app, "mem", "0.95")
     finished(app, is_working)
-    assert app.title[0].value != title
+    assert headline(app) != title
     assert list(table(app, "Published predictor")["tau, here"]) == taus
 
 
@@ -110,5 +110,5 @@ def test_gpus_saved_follow_the_load() -> None:
 def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
     app = open_page(model="Llama-3.1-70B", gpu="RTX4090").switch_page("predictor.py").run()
     assert not app.exception
-    assert app.title[0].value == "This scenario cannot run."
+    assert headline(app) == "This scenario cannot run."
     assert len(app.error) == 1

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim import preset, simulate, with_values
 from sim.studies.compare import compared
-from tests.page_script import finished, open_page, turn
+from tests.page_script import finished, headline, open_page, turn
 
 N = "400"
 
@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_library(page: AppTest) -> None:
     shown = found["Sarathi-Serve"]
     assert shown["output tokens/s"] == pytest.approx(own.output_tokens_per_s, rel=0.006)
     assert shown["TTFT p99 (s)"] == pytest.approx(own.ttft_p99_s, rel=0.006)
-    assert page.title[0].value.split(" serves most")[0] in found
+    assert headline(page).split(" serves most")[0] in found
 
 
 def test_rate_moves_the_rates_and_not_the_spread_of_lengths(page: AppTest) -> None:

@@ -14,7 +14,7 @@ from sim.view import trust_figures
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
 from sim.view.trust import Comparison, comparisons, left_out, made_by, table, trust_verdict
-from tests.page_script import open_page
+from tests.page_script import headline, open_page
 
 BANDS = {  # a deployment, and the band that every number on it must carry
     "±10 %": {},
@@ -38,7 +38,7 @@ def page() -> AppTest:
 
 def test_the_page_shows_the_verdict_the_date_the_versions_and_the_command(page: AppTest) -> None:
     report = shipped()
-    assert page.title[0].value == trust_verdict(report)
+    assert headline(page) == trust_verdict(report)
     shown = next(caption.value for caption in page.caption if report["date"] in caption.value)
     assert report["command"] in shown
     assert all(version in shown for version in report["versions"].values())

@@ -4,7 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim.presets import preset
 from sim.scenario import with_values
-from tests.page_script import MAIN, open_page, turn
+from tests.page_script import MAIN, headline, open_page, turn
 
 
 def test_a_value_out_of_range_is_refused_with_its_limit() -> None:
@@ -60,7 +60,7 @@ def test_a_model_that_does_not_fit_is_refused_with_the_numbers() -> None:
 def test_an_unstable_run_has_a_banner() -> None:
     app = open_page(rate="100", n="1000")
     assert any(warning.value.startswith("Unstable") for warning in app.warning)
-    assert app.title[0].value.startswith("Overloaded")
+    assert headline(app).startswith("Overloaded")
 
 
 def test_a_short_run_has_a_banner() -> None:
@@ -81,6 +81,6 @@ def test_batch_delivery_shows_end_to_end_time_per_token_instead_of_tpot() -> Non
         "E2E per token (batch delivery) p50",
         "E2E per token (batch delivery) p99",
     ]
-    verdict = app.title[0].value
+    verdict = headline(app)
     assert "E2E per token (what the article calls TPOT) is 20 T" in verdict
     assert "19.4 T on average" in verdict

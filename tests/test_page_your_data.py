@@ -15,7 +15,7 @@ from sim.view.server_now import beside
 from sim.view.your_data import KINDS, described, measured_points, scrape_lengths, trace_lengths, with_lengths
 from sim.workload import read_trace
 from tests.cost.points import RICH, measured
-from tests.page_script import open_page, turn
+from tests.page_script import headline, open_page, turn
 
 DATA = Path(__file__).parent / "data"
 ROWS = "arrival_s,prompt_tokens,output_tokens\n" + "".join(f"{0.3 * i},{200 + i},{20 + 7 * i}\n" for i in range(120))
@@ -91,7 +91,7 @@ def test_without_a_file_the_page_shows_what_can_be_brought_and_every_example_is_
 
 def test_a_trace_is_described_with_its_rows_and_replayed() -> None:
     app = your_data(("small.csv", ROWS.encode()))
-    assert "120 requests over 36 s" in app.title[0].value
+    assert "120 requests over 36 s" in headline(app)
     assert any("real data sets have a heavier tail" in caption.value for caption in app.caption)
     press(app, "data_replay")
     asked = app.session_state.asked
@@ -130,7 +130,7 @@ def test_two_files_of_one_layout_are_read_together() -> None:
     names = ("chunk-1-trace.csv", "chunk-1-dataset.json")
     app = your_data(*((name, (DATA / "traces" / name).read_bytes()) for name in names))
     assert not app.error
-    assert "ServeGen" in app.title[0].value
+    assert "ServeGen" in headline(app)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sim.scenario import with_values
 from sim.view.knobs import KNOBS
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
-from tests.page_script import MAIN, open_page, turn
+from tests.page_script import MAIN, headline, open_page, turn
 
 
 def numbers(app: AppTest) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def test_saturated_lets_every_request_wait_from_the_start() -> None:
     app = open_page()
     asked = app.metric[0].value
     turn(app, "at", "saturated")
-    assert app.title[0].value.startswith("Saturated")
+    assert headline(app).startswith("Saturated")
     assert app.metric[0].value != asked
     assert "10 % and 90 %" in app.metric[0].help
 
@@ -232,7 +232,7 @@ def test_knobs_survive_a_visit_to_another_page() -> None:
     app = open_page()
     turn(app, "rate", "5")
     app.switch_page("glossary.py").run()
-    assert "in this run, on average" in app.title[0].value
+    assert "in this run, on average" in headline(app)
     assert app.select_slider(key="rate").value == "5"
 
 

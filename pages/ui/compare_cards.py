@@ -61,7 +61,7 @@ def table(rows: dict[str, Row]) -> None:
         st.warning(sentence, icon=":material/block:")
     st.caption(
         f"{words.STAR}: best of its column, where not most are alike; click a header to sort. CV in batch: spread of "
-        "output lengths among requests served at the same time."
+        f"output lengths among requests served at the same time.{words.delivery(rows)}"
     )
 
 

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from ui.asked import Asked
 from ui.export import export
+from ui.headline import headline
 from ui.meeting import meeting_button
 from ui.pin_buttons import pin_buttons
 
@@ -16,7 +17,7 @@ def header(sentence: str, asked: Asked, *, can_pin: bool = True) -> None:
     """Draw the sentence, the pin and the link."""
     with st.container(horizontal=True, vertical_alignment="center", key="head"):
         with st.container(key="verdict"):
-            st.title(sentence, anchor=False)
+            headline(sentence)
         if can_pin:
             pin_buttons(asked)
             export(asked)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 from ui.asked import Asked, Pin
 from ui.card import card
+from ui.headline import headline
 from ui.live_plot import live_plot
 
 from sim.keys import MEETING
@@ -71,7 +72,7 @@ def meeting(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]])
         with st.container(key="verdict"):
             called = asked.base_pin.name if asked.base_pin and len(pins) > 1 else "the pinned run"
             told = verdict(shown.run.scenario, shown.run.summary, against and against.summary, called)
-            st.title(told, anchor=False)
+            headline(told)
         _steps(place, len(runs))
     with st.container(key="meeting_where"):
         st.markdown(_where(shown, place, len(runs), shown.run.cost_band.text))

@@ -13,7 +13,7 @@ from sim.studies.capacity import Capacity
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
 from sim.studies.predictor.published import PublishedHere
-from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
 from sim.studies.predictor.worth import gpu_ratio, worth
 from sim.view import limits_figure, predictor, predictor_figures
 from sim.view.limits_words import limits_of_use, objective_of_use
@@ -58,6 +58,7 @@ def bias_curve(
         live_plot(figure, "plot_bias", predictor_figures.alt_curve(shown, best))
         if best is not None:
             st.caption(predictor.best_sentence(name, best, spread))
+            st.caption(f"Runs here have at most {MAX_REQUESTS:,} requests: rates are not those of Explore.")
 
 
 def limits(errors: Job[ErrorCell, Measured], trials: Job[Trial, Measured], name: str, spread: float) -> None:

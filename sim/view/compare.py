@@ -172,6 +172,14 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def delivery(rows: Mapping[str, Row]) -> str:
+    """What stands under TPOT where tokens do not come one by one; empty where they do."""
+    whole = [title(name) for name, each in ran(rows).items() if each.is_batch_delivery]
+    return (
+        f" TPOT of {_listed(whole)} is E2E per token: answers come whole, at the end of their batch." if whole else ""
+    )
+
+
 def problems(rows: Mapping[str, Row]) -> list[str]:
     """Why some schedulers have no run."""
     return [f"{title(name)}: {each.problem}" for name, each in rows.items() if each.problem]

@@ -23,10 +23,10 @@ PANELS = {  # axis: field, factor, title, log
     "y4": ("good_rps", 1.0, "good requests/s", False),
 }
 PLACES = {
-    "y": ("x", [0, 0.46], [0.56, 1]),
-    "y2": ("x2", [0.54, 1], [0.56, 1]),
-    "y3": ("x3", [0, 0.46], [0, 0.44]),
-    "y4": ("x4", [0.54, 1], [0, 0.44]),
+    "y": ("x", [0, 0.44], [0.56, 1]),
+    "y2": ("x2", [0.56, 1], [0.56, 1]),
+    "y3": ("x3", [0, 0.44], [0, 0.44]),
+    "y4": ("x4", [0.56, 1], [0, 0.44]),
 }
 COLUMNS_OF_MEMORY = 4
 HATCHING = {"shape": "/", "fgcolor": theme.ORANGE, "bgcolor": "rgba(0,0,0,0)", "size": 5}

@@ -6,7 +6,7 @@ from typing import Any
 
 def verdict(page: Any) -> str:
     """The first line."""
-    text: str = page.get_by_role("heading", level=1).inner_text()
+    text: str = page.get_by_role("heading", level=1).inner_text().replace("\N{NO-BREAK SPACE}", " ")
     return text
 
 

@@ -32,7 +32,7 @@ def complete(page: Any) -> None:
 
 
 def verdict(page: Any) -> str:
-    text: str = page.get_by_role("heading", level=1).inner_text()
+    text: str = page.get_by_role("heading", level=1).inner_text().replace("\N{NO-BREAK SPACE}", " ")
     return text
 
 

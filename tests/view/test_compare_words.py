@@ -3,7 +3,7 @@
 import math
 
 from sim.studies.compare import Compared, Row
-from sim.view.compare import leaders, ran, table, verdict, winners
+from sim.view.compare import delivery, leaders, ran, table, verdict, winners
 
 
 def of(system: str, load: float = 4.0, **values: float) -> Compared:
@@ -33,6 +33,12 @@ def test_nobody_leads_by_less_than_a_hundredth_of_a_percent() -> None:
     assert "KV kept unused (%)" not in leaders(known)
     rows = {name: Row(each, None) for name, each in known.items()}
     assert table(rows)["KV kept unused (%)"] == [0.04, 0.04]
+
+
+def test_a_batch_that_is_delivered_whole_says_what_stands_under_tpot() -> None:
+    rows = ROWS | {"static": Row(of("static", is_batch_delivery=True), None)}
+    assert delivery(rows).startswith(" TPOT of Static batching is E2E per token")
+    assert delivery(ROWS) == ""
 
 
 def test_names_are_listed_with_one_and() -> None:
