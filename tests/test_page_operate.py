@@ -1,10 +1,14 @@
 """Operate as a script: what a control must change and what it must leave alone; refusals."""
 
+import json
+import re
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.live_plot import json_of
 from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -136,7 +140,7 @@ def test_types_are_parted_where_there_are_some(page: AppTest) -> None:
     assert "one task type, so there is nothing to part" in captions(page)
     app = open_operate(preset="long-prompts")
     pools = table(app, "Pool")
-    assert pools["Pool"].tolist() == ["all types (together)", "chat (apart)", "document (apart)"]
+    assert pools["Pool"].tolist() == ["all types", "chat", "document"]
     assert pools["Replicas"].tolist()[0] == sum(pools["Replicas"].tolist()[1:]) == 4
     title = headline(app)
     app.select_slider(key="oppools").set_value("8").run()
@@ -161,3 +165,16 @@ def test_what_cannot_be_answered_is_said_in_a_sentence(query: dict[str, str], se
 def test_limits_that_are_missing_are_asked_for() -> None:
     app = open_operate(ttft="none", tpot="none")
     assert any("slo is without a limit" in info.value for info in app.info)
+
+
+@pytest.mark.parametrize("name", ["y2 cut: chat", "azure_2023_code 0.9", "y2 a/b (c)", "y2 2nd"])
+def test_a_lines_identity_fits_into_a_selector(name: str) -> None:
+    (trace,) = json.loads(json_of(go.Figure([go.Scatter(uid=name)])))["data"]
+    assert re.fullmatch(r"[\w-]+( [A-Za-z_-][\w-]*)*", trace["uid"])
+
+
+def test_different_lines_keep_different_identities() -> None:
+    names = ("y2 cut: a/b", "y2 cut: a b", "y2 cut: a_b", "y2 current")
+    traces = json.loads(json_of(go.Figure([go.Scatter(uid=name) for name in names])))["data"]
+    assert len({trace["uid"] for trace in traces}) == len(names)
+    assert traces[-1]["uid"] == names[-1]

@@ -4,11 +4,14 @@
 The work is done in pages/js/live_plot.js.
 """
 
+import re
+
 import plotly.graph_objects as go
 import plotly.io as pio
 import streamlit as st
 from ui.order import stamp
 
+_UNFIT = re.compile(r"[^\w -]|(?<= )(?=\d)")  # in a CSS selector, which Plotly makes of a uid when its line goes
 PLOTLY_URL = "/assets/plotly.min.js"  # served by app.py, as is the script
 
 _PLOT = """
@@ -56,5 +59,13 @@ def spec_of(figure: go.Figure, alt: str) -> dict[str, str]:
 
 def json_of(figure: go.Figure) -> str:
     """A figure as text, with the `uid` by which the browser knows each line again."""
-    text: str = pio.to_json(figure, validate=False, remove_uids=False)
+    spec = figure.to_dict()
+    for trace in spec["data"]:
+        if "uid" in trace:
+            trace["uid"] = _UNFIT.sub(_spelt, trace["uid"])
+    text: str = pio.to_json(spec, validate=False, remove_uids=False)
     return text
+
+
+def _spelt(found: re.Match[str]) -> str:
+    return f"_{ord(found[0]):x}_" if found[0] else "_"

@@ -21,7 +21,7 @@ from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
 ROW_PX, NAME_PX, FIGURE_PX, WIDER_PX = 27, 104, 56, 72
-LONG_NAME = 7  # characters of a heading that needs more room
+LONG_NAME = 6  # characters of a heading that needs more room
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
 
@@ -177,11 +177,11 @@ def by_type(scenario: Scenario) -> None:
         st.markdown(words.routing_sentence(*parted))
         table = pd.DataFrame(words.routing_table(*parted))
         st.dataframe(
-            table, hide_index=True, row_height=ROW_PX, key="table_pools", column_config=_widths(table, NAME_PX + 40)
+            table, hide_index=True, row_height=ROW_PX, key="table_pools", column_config=_widths(table, NAME_PX - 20)
         )
         st.caption(
-            f"Best of {len(parted[1])} ways to deal {replicas} replicas to the types. CV: of the output lengths within "
-            "the pool. TPOT, TTFT: p99. within: share of requests within all limits."
+            f"First all types in one pool, then the best of {len(parted[1])} ways to deal {replicas} replicas to them. "
+            "CV: of the output lengths within the pool. TPOT, TTFT: p99. within: share of requests within all limits."
         )
     watch(job, "studies", "stop_pools")
 

@@ -101,16 +101,16 @@ def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]
 def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> dict[str, list[Any]]:
     """One pool, then the pools of the best split."""
     _, best = max(parted, key=lambda each: _rank(each[1]))
-    rows = [("together", pool) for pool in one.pools] + [("apart", pool) for pool in best.pools]
+    rows = [*one.pools, *best.pools]
     return {
-        "Pool": [f"{pool.name} ({way})" for way, pool in rows],
-        "Replicas": [pool.replicas for _, pool in rows],
-        "req/s each": [round(pool.rate_rps, 2) for _, pool in rows],
-        "CV": [round(pool.output_cv, 2) for _, pool in rows],
-        "TPOT ms": [_ms(pool.tpot_p99_s) for _, pool in rows],
-        "TTFT s": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for _, p in rows],
-        "within": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for _, p in rows],
-        "preempted": [short_percent(pool.preempted) for _, pool in rows],
+        "Pool": [pool.name for pool in rows],
+        "Replicas": [pool.replicas for pool in rows],
+        "req/s each": [round(pool.rate_rps, 2) for pool in rows],
+        "CV": [round(pool.output_cv, 2) for pool in rows],
+        "TPOT ms": [_ms(pool.tpot_p99_s) for pool in rows],
+        "TTFT s": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for p in rows],
+        "within": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for p in rows],
+        "preempted": [short_percent(pool.preempted) for pool in rows],
     }
 
 

@@ -46,7 +46,9 @@ def test_its_numbers_are_those_of_the_run(opened):
     assert re.search(rf"Output\s+{re.escape(short_number(figures['output_tokens_per_s']))} tokens/s", text)
     assert re.search(rf"TPOT p99\s+{re.escape(short_number(1e3 * figures['tpot_p99_s']))} ms", text)
     assert re.search(rf"TTFT p99\s+{re.escape(short_number(figures['ttft_p99_s']))} s", text)
-    drawn = page.evaluate("document.querySelectorAll('.js-plotly-plot')[1]._fullData.find(t => t.uid == 'marks').text")
+    drawn = page.evaluate(
+        "document.querySelectorAll('.js-plotly-plot')[1]._fullData.find(t => t.uid == 'marks').customdata"
+    )
     assert f"p99 {short_number(1e3 * figures['tpot_p99_s'])} ms" in drawn
 
 
