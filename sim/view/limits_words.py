@@ -28,7 +28,7 @@ def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, sprea
     if math.isnan(limit):
         return "; even without error a reservation by prediction is no better than no predictor"
     late = "" if math.isnan(break_even(*now.waits)) else delay_limits(now)
-    return f"; a reservation by prediction is worth it {spread_limit(limit)}{late}"
+    return f"; for {name} a reservation by prediction is worth it {spread_limit(limit)}{late}"
 
 
 def limits_of_use(use: Use, name: str, now: Limits) -> str:
@@ -45,13 +45,16 @@ def limits_of_use(use: Use, name: str, now: Limits) -> str:
 
 def delay_limits(now: Limits) -> str:
     """Break-even delay where the scheduler waits for a prediction, and, once known, where it goes on meanwhile."""
-    text = f" and {delay_limit(break_even(*now.waits))} if the scheduler waits for it"
+    waits, meanwhile = break_even(*now.waits), break_even(*now.meanwhile)
+    text = f" and {delay_limit(waits)} if the scheduler waits for it"
     gains = now.meanwhile[1]
     if not _is_known(now.meanwhile, False):
         return text
+    if math.isinf(waits) and math.isinf(meanwhile):
+        return f" and {delay_limit(waits)}"
     if max(gains) - min(gains) <= WORTH:
         return f"{text}; if it goes on meanwhile, the delay does not matter here"
-    return f"{text}, {delay_limit(break_even(*now.meanwhile))} if it goes on meanwhile"
+    return f"{text}, {delay_limit(meanwhile)} if it goes on meanwhile"
 
 
 def _is_known(gains: Gains, is_synchronous: bool) -> bool:

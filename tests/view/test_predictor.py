@@ -56,8 +56,8 @@ def test_verdict_says_which_direction_hurts_more_by_how_much_and_up_to_where_it_
     told = predictor.verdict("throughput", errors(steep), trials(), 0.5)
     assert told == (
         "Over-prediction hurts more: twice too long, throughput is 40 % lower; under-prediction, half as long, 10 % "
-        "lower; a reservation by prediction is worth it at every spread tried and below 6.36 ms if the scheduler "
-        "waits for it; if it goes on meanwhile, the delay does not matter here."
+        "lower; for throughput a reservation by prediction is worth it at every spread tried and below 6.36 ms if the "
+        "scheduler waits for it; if it goes on meanwhile, the delay does not matter here."
     )
 
 
@@ -114,7 +114,7 @@ def test_limits_of_a_use_in_words():
         "2: 83 %) and at every delay tried if the scheduler waits for it, below 70.2 s if it goes on meanwhile."
     )
     still = Limits(falling, waits, by_delay(False, 0.5, 0.4))
-    assert limits_words.delay_limits(still).endswith(", at every delay tried if it goes on meanwhile")
+    assert limits_words.delay_limits(still) == " and at every delay tried"
     alike = Limits(falling, waits, by_delay(False, 0.5, 0.495))
     assert limits_words.delay_limits(alike).endswith("; if it goes on meanwhile, the delay does not matter here")
     on_its_way = Limits(falling, waits, ([0.0, 10.0], [0.5, 0.5]))
