@@ -23,7 +23,7 @@ from sim.view.steps import powers_of_two
 DEFAULT_NEED_RPS = 50.0
 USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
 ROW_PX, TABLE_PX, REPLICA_PX = 27, 444, 124
-DECIMALS = {"requests/s": 1, "$/h": 2, "$/M tokens": 3}
+FORMATS = {"requests/s": "%.3g", "$/h": "%.2f", "$/M tokens": "%.3f"}
 HEADROOMS = ("0", "10", "20", "30", "40", "50")
 SHARES = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
@@ -146,7 +146,7 @@ def deployment_table(options: Sequence[Option]) -> None:
             key="table_deployments",
             column_config={
                 "Replica": st.column_config.TextColumn(width=REPLICA_PX),
-                **{name: st.column_config.NumberColumn(format=f"%.{digits}f") for name, digits in DECIMALS.items()},
+                **{name: st.column_config.NumberColumn(format=text) for name, text in FORMATS.items()},
             },
         )
         if refused := words.refusals(options):

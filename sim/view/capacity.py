@@ -74,12 +74,12 @@ def verdict(option: Option, terms: Terms) -> str:
     assert option.found is not None
     assert option.bill is not None
     found, cost = option.found, option.bill
-    replicas = f"{cost.replicas:,} replica{'s' * (cost.replicas != 1)}"
+    replicas = _replicas(cost.replicas)
     gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}{_and_predictor(cost)}"
-    free = f", {short_percent(terms.headroom)} of each kept free" if terms.headroom else ""
+    free = f", {100 * terms.headroom:g} % of each kept free" if terms.headroom else ""
     return (
         f"{short_number(terms.needed_rps)} requests/s need {replicas} = {gpus}{_price(cost)}: one replica sustains "
-        f"{short_number(found.sustained.rate_rps)} requests/s with {short_percent(terms.share)} of requests within the "
+        f"{short_number(found.sustained.rate_rps)} requests/s with {100 * terms.share:g} % of requests within the "
         f"limits{free}."
     )
 
@@ -202,7 +202,7 @@ def cheapest_sentence(options: Sequence[Option], own: Option) -> str:
     if best.bill.usd_per_hour == own.bill.usd_per_hour:
         return "None of these is cheaper than the chosen deployment."
     rough = "; its step times are a rough estimate" if best.is_rough else ""
-    return f"Cheapest of these: {best.bill.replicas:,} replicas of {best.name}{_price(best.bill)}{rough}."
+    return f"Cheapest of these: {_replicas(best.bill.replicas)} of {best.name}{_price(best.bill)}{rough}."
 
 
 def what_if_sentences(base: Option, changed: Sequence[Option]) -> list[str]:
@@ -216,7 +216,7 @@ def _changed(base: Option, other: Option) -> str:
     rate, before = other.found.sustained.rate_rps, base.found.sustained.rate_rps
     words = [f"a replica sustains {short_number(rate)} requests/s ({relative_change(rate, before)})"]
     more = other.bill.all_gpus - base.bill.all_gpus
-    gpus = f"{gpus_words(abs(more))} {'more' if more > 0 else 'less'}" if more else "as many GPUs"
+    gpus = f"{gpus_words(abs(more))} {'more' if more > 0 else 'fewer'}" if more else "as many GPUs"
     words.append(gpus + _difference(base.bill, other.bill))
     if other.found.truncated >= 0.0005:
         words.append(f"{short_percent(other.found.truncated)} of answers are cut")
@@ -228,6 +228,10 @@ def _difference(before: Bill, after: Bill) -> str:
         return ""
     change = after.usd_per_hour - before.usd_per_hour
     return f", {'+' if change > 0 else '-'}{_usd(abs(change))}/h"
+
+
+def _replicas(number: int) -> str:
+    return f"{number:,} replica{'s' * (number != 1)}"
 
 
 def gpus_words(gpus: float) -> str:

@@ -48,3 +48,12 @@ def test_a_price_counts_for_the_chosen_gpu_alone_whatever_the_number_of_them() -
     costs = [capacity.cost_of(found, paid, TOLD).usd_per_hour for found in (own.found, double, other)]
     assert costs == pytest.approx([4 * 1.0, 8 * 1.0, 4 * 3.0])
     assert capacity.cost_of(double, paid, TOLD, 80.0).usd_per_hour == 16.0
+
+
+def test_counts_of_replicas_and_gpus_are_said_as_people_say_them() -> None:
+    own, better = option(10.0), option(40.0)  # 4 replicas, and 1
+    assert "40 requests/s need 1 replica = 1 H100-SXM" in capacity.verdict(better, TERMS)
+    assert capacity.cheapest_sentence([own, better], own).startswith("Cheapest of these: 1 replica of ")
+    assert ", 3 GPUs fewer, -$6.00/h" in capacity.what_if_sentences(own, [better])[0]
+    strict = TERMS._replace(share=0.99, headroom=0.2)
+    assert "with 99 % of requests within the limits, 20 % of each kept free." in capacity.verdict(own, strict)

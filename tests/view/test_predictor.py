@@ -115,7 +115,7 @@ def test_limits_of_a_use_in_words():
     )
     still = Limits(falling, waits, by_delay(False, 0.5, 0.4))
     assert limits_words.delay_limits(still) == " and at every delay tried"
-    alike = Limits(falling, waits, by_delay(False, 0.5, 0.495))
+    alike = Limits(falling, by_delay(True, 0.5, -0.16), by_delay(False, 0.5, 0.495))
     assert limits_words.delay_limits(alike).endswith("; if it goes on meanwhile, the delay does not matter here")
     on_its_way = Limits(falling, waits, ([0.0, 10.0], [0.5, 0.5]))
     assert limits_words.delay_limits(on_its_way).endswith("if the scheduler waits for it")
