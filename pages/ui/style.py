@@ -33,8 +33,7 @@ _CSS = """
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
 :is(.st-key-card_limits, .st-key-card_terms) :is(li, p) {font-size: .84rem; line-height: 1.35;}
 :is(.st-key-card_usages, .st-key-card_ledgers) :is(td, th) {font-size: .84rem; line-height: 1.3; padding: .2rem .5rem;}
-.st-key-card_terms [data-testid="stMarkdownContainer"] > p:not(:first-child) {margin: .6rem 0 .1rem 0;}
-.st-key-card_terms ul {margin-top: 0;}
+.st-key-card_terms [data-testid="stMarkdownContainer"] > p {margin: .5rem 0 .1rem 0;}
 [data-testid="stImage"] img {border-radius: 0;}
 [class*="st-key-card_kind_"] code {font-size: .7rem;}
 [class*="st-key-cardhead_"] {min-height: 1.9rem; gap: .8rem;}

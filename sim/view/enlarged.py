@@ -25,6 +25,8 @@ def enlarged(figure: go.Figure, name: str = "current") -> go.Figure:
     for trace in figure.data:
         if trace.line.width:
             trace.line.width *= THICKER
+        if trace.textfont.size:
+            trace.textfont.size = TICK_PX
         if trace.name and trace.name.partition(",")[0] == "current":
             trace.name = trace.name.replace("current", name, 1)
     return figure

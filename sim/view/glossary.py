@@ -129,18 +129,23 @@ TIMES_A_TOKEN = {  # what is called time per token: our word, and who means it
 
 
 def example(term: Term, summary: Summary) -> str:
-    """The term's number in a run, such as `P99 30.7 ms`; a dash where it is undefined."""
-    if not term.figure:
-        return ""
-    value = summary["metrics"][term.figure]
-    shown = "-" if value is None else short_number(value * term.scale)
-    return f"{term.of} {shown} {term.unit}".strip()
+    """The term's number in a run, such as `P99 30.7 ms`; empty where it is undefined."""
+    value = number_of(term.figure, summary) if term.figure else None
+    return "" if value is None else f"{term.of} {short_number(value * term.scale)} {term.unit}".strip()
+
+
+def number_of(figure: str, summary: Summary) -> float | None:
+    """A number of the run; under TPOT none that is not one, as where a batch is delivered whole."""
+    if figure.startswith("tpot_") and summary["metrics"]["tpot_label"] != "TPOT":
+        return None
+    value: float | None = summary["metrics"][figure]
+    return value
 
 
 def glossary_verdict(summary: Summary) -> str:
     """One sentence: how far apart the numbers lie that people call time per token, in this run."""
-    known = {name: value for name, (key, _) in TIMES_A_TOKEN.items() if (value := summary["metrics"][key]) is not None}
-    if summary["metrics"]["tpot_label"] != "TPOT" or len(known) < len(TIMES_A_TOKEN):
+    known = {name: value for name, (key, _) in TIMES_A_TOKEN.items() if (value := number_of(key, summary)) is not None}
+    if len(known) < len(TIMES_A_TOKEN):
         return "Every token of an answer comes at once here, so only E2E per token says how long one takes."
     shown = ", ".join(f"{short_number(value * 1e3)} ms as {name}" for name, value in known.items())
     least, most = min(known.values()), max(known.values())

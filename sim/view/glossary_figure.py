@@ -6,13 +6,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from sim.view import theme
-from sim.view.glossary import TIMES_A_TOKEN
+from sim.view.glossary import TIMES_A_TOKEN, number_of
 from sim.view.theme import axis, layout, short_number
 
 
 def times_a_token(summary: Mapping[str, Any]) -> go.Figure:
     """A bar for each meaning of time per token, mean of the run; undefined ones have none."""
-    values = [summary["metrics"][key] for key, _ in TIMES_A_TOKEN.values()]
+    values = [number_of(key, summary) for key, _ in TIMES_A_TOKEN.values()]
     shown = [None if value is None else value * 1e3 for value in values]
     return go.Figure(
         go.Bar(
@@ -38,7 +38,7 @@ def times_a_token(summary: Mapping[str, Any]) -> go.Figure:
 def words(summary: Mapping[str, Any]) -> str:
     """The bars, for people who do not see them."""
     told = [
-        f"{name} {'undefined' if (value := summary['metrics'][key]) is None else f'{short_number(value * 1e3)} ms'}"
+        f"{name} {'undefined' if (value := number_of(key, summary)) is None else f'{short_number(value * 1e3)} ms'}"
         for name, (key, _) in TIMES_A_TOKEN.items()
     ]
     return f"Mean time per token by meaning of the word: {', '.join(told)}."

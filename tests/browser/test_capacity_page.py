@@ -60,7 +60,7 @@ def test_more_load_needs_more_replicas_and_the_search_stays(server, page, settle
     rate, replicas = tile(page, "One replica sustains"), number(tile(page, "Replicas"))
     press(page, "room", "End")
     page.wait_for_url("**room=50*")
-    page.wait_for_function("() => document.querySelector('h1').innerText.includes('50 % of each kept free')")
+    page.wait_for_function("() => /50.% of each kept free/.test(document.querySelector('h1').innerText)")
     settled(charts=3)
     assert number(tile(page, "Replicas")) > replicas
     assert tile(page, "One replica sustains") == rate
