@@ -45,19 +45,25 @@ def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
 
 @kernel
 def measure_chunk(s, kv_s, attention_s, live, out_n, count, real):
-    """Add one chunk, cut at the high-water mark of tokens that were computed once before."""
+    """Add a member's chunk of this call."""
     i = live[s, REQUEST]
     tokens = live[s, CHUNK]
     if tokens == 0:  # passed over in this call
         return
     context = live[s, COMPUTED]
-    work = tokens * context + 0.5 * tokens * tokens
+    count[CHUNKS_DONE] += context + tokens == live[s, KNOWN]
+    add_chunk(i, tokens, context, out_n[i, HIGH_WATER], kv_s, attention_s, out_n, count, real)
+
+
+@kernel
+def add_chunk(i, tokens, context, high_water, kv_s, attention_s, out_n, count, real):
+    """Add `tokens` of request `i` after `context` others; what was computed before counts as done again."""
+    work = float(tokens) * context + 0.5 * float(tokens) * tokens
     seconds = kv_s * context + attention_s * work
     count[CHUNK_TOKENS] += tokens
     count[CHUNK_CONTEXT] += context
-    count[CHUNKS_DONE] += context + tokens == live[s, KNOWN]
     real[CHUNK_WORK] += work
-    redo = min(context + tokens, out_n[i, HIGH_WATER]) - context
+    redo = min(context + tokens, high_water) - context
     if redo > 0:
         count[CHUNK_REDO] += redo
         out_n[i, RECOMPUTED] += redo

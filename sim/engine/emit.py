@@ -61,7 +61,6 @@ from sim.engine.state import (
     RUN_HEAD,
     SAMPLED,
     SEGMENT,
-    SEQ,
     STATUS,
     STRAGGLER,
     TOKEN_S,
@@ -203,18 +202,6 @@ def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
         note_gap(gap, 1, gap_hist, count, real)
     out_n[i, EMITTED] += 1
     out_s[i, LAST_TOKEN_S] = now
-
-
-@kernel
-def sort_by_admission(column, size, slots, live):
-    """Put a list of slots into running order; an insertion sort, as the list is a few runs already in order."""
-    for k in range(1, size):
-        s = slots[k, column]
-        at = k
-        while at > 0 and live[slots[at - 1, column], SEQ] > live[s, SEQ]:
-            slots[at, column] = slots[at - 1, column]
-            at -= 1
-        slots[at, column] = s
 
 
 @kernel

@@ -22,7 +22,6 @@ from sim.engine.emit import (
     hold_prompts,
     note_sampled,
     pass_time,
-    sort_by_admission,
     sort_late,
 )
 from sim.engine.grow import grow_quietly, grow_running, is_quiet
@@ -30,6 +29,7 @@ from sim.engine.head import look_at_head, may_be_admitted, prefill_limit
 from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import ENTRY
 from sim.engine.kernel import kernel
+from sim.engine.members import sort_slots
 from sim.engine.record import has_room, record_call, record_end, record_outputs
 from sim.engine.segments import settle_held, settle_memory, settle_tokens
 from sim.engine.state import (
@@ -92,6 +92,7 @@ from sim.engine.state import (
     REQUEST,
     RUN_HEAD,
     RUN_NEXT,
+    SEQ,
     START_S,
     SUM_OUTPUT,
     SUM_PADDING,
@@ -237,7 +238,7 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
                 real,
             )
             if is_recording or rules.prefix_caching:
-                sort_by_admission(DUE_LIST + parity, flight[parity, F_NUM_DUE], slots, live)
+                sort_slots(DUE_LIST + parity, flight[parity, F_NUM_DUE], SEQ, slots, live)
             if count[NUM_LATE] > 0:
                 sort_late(slots, count)
             if is_recording and flight[parity, F_ROW] >= 0:

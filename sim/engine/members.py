@@ -51,6 +51,23 @@ def join(i, is_straggler, live, slots, count):
     live[s, DECODING] = 0
     live[s, ENDING] = 0
     live[s, FIRST_SAMPLE] = NEVER
+    line_up(s, live, count)
+    count[NEXT_SEQ] += 1
+    return s
+
+
+@kernel
+def leave(s, live, slots, count):
+    """Take a member out of the running order and free its slot."""
+    live[s, REQUEST] = -1
+    step_out(s, live, count)
+    slots[count[NUM_FREE_SLOTS], FREE_SLOT] = s
+    count[NUM_FREE_SLOTS] += 1
+
+
+@kernel
+def line_up(s, live, count):
+    """Put a member at the end of the running order."""
     tail = count[RUN_TAIL]
     live[s, RUN_PREV] = tail
     live[s, RUN_NEXT] = -1
@@ -59,15 +76,12 @@ def join(i, is_straggler, live, slots, count):
     else:
         count[RUN_HEAD] = s
     count[RUN_TAIL] = s
-    count[NEXT_SEQ] += 1
     count[NUM_RUNNING] += 1
-    return s
 
 
 @kernel
-def leave(s, live, slots, count):
-    """Take a member out of the running order and free its slot."""
-    live[s, REQUEST] = -1
+def step_out(s, live, count):
+    """Take a member out of the running order."""
     before = live[s, RUN_PREV]
     after = live[s, RUN_NEXT]
     if before >= 0:
@@ -78,9 +92,19 @@ def leave(s, live, slots, count):
         live[after, RUN_PREV] = before
     else:
         count[RUN_TAIL] = before
-    slots[count[NUM_FREE_SLOTS], FREE_SLOT] = s
-    count[NUM_FREE_SLOTS] += 1
     count[NUM_RUNNING] -= 1
+
+
+@kernel
+def sort_slots(column, size, key, slots, live):
+    """Sort a list of slots by a column of `live`; an insertion sort, as the list is a few runs already in order."""
+    for k in range(1, size):
+        s = slots[k, column]
+        at = k
+        while at > 0 and live[slots[at - 1, column], key] > live[s, key]:
+            slots[at, column] = slots[at - 1, column]
+            at -= 1
+        slots[at, column] = s
 
 
 @kernel

@@ -37,7 +37,7 @@ from sim.engine.general.state import (
 from sim.engine.general.told import GROUP, GUESS, STOP
 from sim.engine.kernel import kernel
 from sim.engine.kv_memory import release
-from sim.engine.members import leave
+from sim.engine.members import leave, sort_slots
 from sim.engine.segments import mark_memory, settle_held, settle_tokens
 from sim.engine.state import (
     AGE,
@@ -207,7 +207,7 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
     """Members with their last token leave, or keep their slots until the batch ends."""
     live = members.live
     if due > 1 and rules.history + rules.residuals > 0:
-        sort_by_arrival(due, live, members.slots)
+        sort_slots(DUE_LIST, due, REQUEST, members.slots, live)  # in order of arrival
     for k in range(due):
         s = members.slots[k, DUE_LIST]
         i = live[s, REQUEST]
@@ -234,18 +234,6 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
             deliver(i, inputs, thinking, records.out_n, count, real)
     if rules.hold and count[NUM_HELD_DONE] > 0 and count[NUM_HELD_DONE] == count[NUM_RUNNING]:
         end_held_batch(rules, inputs, members, records, thinking, more, count, real)
-
-
-@kernel
-def sort_by_arrival(due, live, slots):
-    """Of those that end together, lengths are learned in order of arrival."""
-    for k in range(1, due):
-        s = slots[k, DUE_LIST]
-        at = k
-        while at > 0 and live[slots[at - 1, DUE_LIST], REQUEST] > live[s, REQUEST]:
-            slots[at, DUE_LIST] = slots[at - 1, DUE_LIST]
-            at -= 1
-        slots[at, DUE_LIST] = s
 
 
 @kernel

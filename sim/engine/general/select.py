@@ -42,6 +42,7 @@ from sim.engine.general.state import (
 )
 from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
+from sim.engine.members import line_up, step_out
 from sim.engine.segments import mark_memory, settle_held
 from sim.engine.state import (
     CALL_PHASE,
@@ -66,10 +67,6 @@ from sim.engine.state import (
     PAUSED_SINCE_S,
     REQUEST,
     RESERVED,
-    RUN_HEAD,
-    RUN_NEXT,
-    RUN_PREV,
-    RUN_TAIL,
     START_S,
 )
 
@@ -323,20 +320,10 @@ def pause(s, inputs, members, records, gap_stack, more, count, real):
     i = live[s, REQUEST]
     stop_serving(s, inputs, members, records, gap_stack, count, real)
     mark_memory(s, members.live_s, real)
-    before = live[s, RUN_PREV]
-    after = live[s, RUN_NEXT]
-    if before >= 0:
-        live[before, RUN_NEXT] = after
-    else:
-        count[RUN_HEAD] = after
-    if after >= 0:
-        live[after, RUN_PREV] = before
-    else:
-        count[RUN_TAIL] = before
+    step_out(s, live, count)
     live[s, IS_RUNNING] = 0
     more.kept[i, WHERE] = PAUSED
     more.kept_s[i, SINCE_S] = real[CLOCK]
-    count[NUM_RUNNING] -= 1
     count[NUM_WAITING] += 1
 
 
@@ -346,14 +333,7 @@ def resume(i, rules, inputs, members, records, more, count, real):
     live = members.live
     s = more.kept[i, SLOT]
     settle_held(s, live, members.live_s, records.out_s, real)
-    tail = count[RUN_TAIL]
-    live[s, RUN_PREV] = tail
-    live[s, RUN_NEXT] = -1
-    if tail >= 0:
-        live[tail, RUN_NEXT] = s
-    else:
-        count[RUN_HEAD] = s
-    count[RUN_TAIL] = s
+    line_up(s, live, count)
     live[s, IS_RUNNING] = 1
     live[s, KNOWN] = known_tokens(i, inputs.asked, records.out_n)
     live[s, CHUNK] = more.kept[i, PLAN]
@@ -361,7 +341,6 @@ def resume(i, rules, inputs, members, records, more, count, real):
     records.out_s[i, PAUSE_S] += real[START_S] - records.out_s[i, PAUSED_SINCE_S]
     more.kept[i, WHERE] = RUNNING
     more.kept_s[i, SINCE_S] = real[CLOCK]
-    count[NUM_RUNNING] += 1
     count[NUM_WAITING] -= 1
     members.slots[count[NUM_FRESH], FRESH] = s
     count[NUM_FRESH] += 1

@@ -5,25 +5,19 @@ Source: metrics.md, section 8.
 
 from sim.engine.account import add_memory
 from sim.engine.accounts import Bin
+from sim.engine.chunks import add_chunk
 from sim.engine.kernel import kernel
 from sim.engine.sglang.state import CHUNKED, EVICTABLE, EXTEND_END, FLYING, HIGH_WATER, POOL_FREE, PREFIX
 from sim.engine.state import (
     ARRIVED,
     BIN_END,
     CACHED_IDLE,
-    CHUNK_CONTEXT,
-    CHUNK_REDO,
-    CHUNK_REDO_S,
-    CHUNK_TOKENS,
-    CHUNK_USEFUL_S,
-    CHUNK_WORK,
     CHUNKS_DONE,
     CLOCK,
     FREE,
     NUM_DONE,
     NUM_RUNNING,
     NUM_WAITING,
-    RECOMPUTED,
 )
 from sim.engine.time_bins import OPEN, flush, split
 
@@ -51,21 +45,10 @@ def account_for_pause(end_s, free_row, page_size, bins, count, real):
 
 @kernel
 def measure_prefills(parity, prefilled, kv_s, attention_s, lists, req, out_n, count, real):
-    """Sum up the prefills of a step, each cut at the high-water mark of tokens that were computed once before."""
+    """Sum up the prefills of a step."""
     for k in range(prefilled):
         i = lists[FLYING + parity, k]
         context = req[i, PREFIX]
         tokens = req[i, EXTEND_END] - context
-        work = float(tokens) * context + 0.5 * float(tokens) * tokens
-        seconds = kv_s * context + attention_s * work
-        count[CHUNK_TOKENS] += tokens
-        count[CHUNK_CONTEXT] += context
         count[CHUNKS_DONE] += i != count[CHUNKED]
-        real[CHUNK_WORK] += work
-        redo = min(context + tokens, req[i, HIGH_WATER]) - context
-        if redo > 0:
-            count[CHUNK_REDO] += redo
-            out_n[i, RECOMPUTED] += redo
-            real[CHUNK_REDO_S] += seconds * redo / tokens
-            seconds *= (tokens - redo) / tokens
-        real[CHUNK_USEFUL_S] += seconds
+        add_chunk(i, tokens, context, req[i, HIGH_WATER], kv_s, attention_s, out_n, count, real)
