@@ -41,6 +41,22 @@ def test_everything_is_found_in_order(pool: ThreadPoolExecutor) -> None:
     assert job.ended_s <= time.monotonic()
 
 
+def test_what_a_page_reads_stays_as_it_was_while_more_is_found(pool: ThreadPoolExecutor) -> None:
+    may_go_on = threading.Event()
+    job = Job({0: lambda: 0, 1: lambda: int(may_go_on.wait(60))}, pool, head_start_s=0)
+    deadline = time.monotonic() + 60
+    while not job.found:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    reading = job.found
+    places = iter(reading)
+    assert next(places) == 0
+    may_go_on.set()
+    waited(job)
+    assert list(places) == []  # a dictionary that grows would end the page with an error here
+    assert (reading, job.found) == ({0: 0}, {0: 0, 1: 1})
+
+
 def test_a_halted_job_ends_what_it_has_begun_and_begins_no_more(pool: ThreadPoolExecutor) -> None:
     has_begun, may_end = threading.Event(), threading.Event()
 

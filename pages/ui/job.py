@@ -24,7 +24,7 @@ class Job(Generic[K, V]):
     def __init__(
         self, tasks: Mapping[K, Callable[[], V]], pool: Executor, *, head_start_s: float = HEAD_START_S
     ) -> None:
-        self.found: dict[K, V] = {}
+        self.found: Mapping[K, V] = {}  # never changed but replaced: who reads one may take their time
         self.total = 0
         self.problem = ""
         self.ended_s = float("inf")  # by the monotonic clock
@@ -69,7 +69,9 @@ class Job(Generic[K, V]):
         self._pool.submit(self._do, work)
 
     def _find(self, key: K, task: Callable[[], V]) -> None:
-        self.found[key] = task()
+        value = task()
+        with self._changed:
+            self.found = {**self.found, key: value}
 
     def _do(self, work: Callable[[], None]) -> None:
         self.stop.wait(max(self._begin_s - time.monotonic(), 0.0))

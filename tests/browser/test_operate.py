@@ -71,7 +71,7 @@ def test_a_link_restores_cap_target_tail_and_replicas(server, page, settled):
     wait_for_results(page, COMPUTING)
     assert verdict(page).startswith("A cap of 256 tokens")
     assert "Target: 95 % of requests" in page.get_by_test_id("stCode").last.inner_text()
-    assert "Best of 5 ways to deal 6 replicas" in page.locator(".st-key-card_types").inner_text()
+    assert "the best of 5 ways to deal 6 replicas" in page.locator(".st-key-card_types").inner_text()
     assert all(part in page.url for part in ("opcap=256", "optarget=95", "optail=3", "oppools=6"))
 
 
