@@ -11,6 +11,7 @@ import pytest
 from ui.asked import Asked
 from ui.job import Job
 from ui.load_job import LoadJob
+from ui.long_job import LongJob, Progress
 from ui.pool import page_first, page_waits, shared_pool
 from ui.watch import APART_S, Watched
 
@@ -170,3 +171,24 @@ def test_work_beside_the_pages_has_a_lower_priority_than_they() -> None:
     with shared_pool("test", max_workers=1) as threads:
         beside = threads.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result()
     assert beside > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+
+def test_a_long_job_tells_how_far_all_of_it_is_and_breaks_off_when_it_is_stopped(pool: ThreadPoolExecutor) -> None:
+    has_told, may_go_on = threading.Event(), threading.Event()
+
+    def half_way(progress: Progress) -> int:
+        progress(0.5)
+        has_told.set()
+        assert may_go_on.wait(60)
+        progress(0.75)
+        return 1
+
+    job = LongJob({0: lambda progress: 0, 1: half_way, 2: lambda progress: 2}, pool)
+    assert has_told.wait(60)
+    assert job.done == pytest.approx((1 + 0.5 + 0) / 3)
+    job.halt()
+    may_go_on.set()
+    pool.shutdown()
+    assert job.found == {0: 0}
+    assert job.problem == ""
+    assert not job.is_complete

@@ -5,7 +5,7 @@ import streamlit as st
 from ui.asked import Asked
 from ui.card import card
 from ui.files import replay, use
-from ui.fit_job import fit_job, wait_for
+from ui.fit_job import FIT, fit_job, wait_for
 from ui.live_plot import live_plot
 
 from sim.benchmarks import Benchmark, Scrape
@@ -101,10 +101,10 @@ def _fit(found: Benchmark, asked: Asked) -> None:
     job = fit_job(asked.scenario, found)
     if job.problem:
         st.error(job.problem)
-    elif job.found is None:
-        wait_for(job)
+    elif FIT in job.found:
+        _fitted(job.found[FIT], asked)
     else:
-        _fitted(job.found, asked)
+        wait_for(job)
 
 
 def _fitted(found: Calibration, asked: Asked) -> None:

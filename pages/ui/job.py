@@ -10,12 +10,16 @@ from typing import Generic, TypeVar
 import streamlit as st
 from ui.pool import give_way, shared_pool
 
-from sim.errors import ScenarioError
+from sim.errors import DataError, ScenarioError
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 HEAD_START_S = 0.2  # the page itself comes first
+
+
+class StoppedError(Exception):
+    """A task broke off because its job was stopped."""
 
 
 class Job(Generic[K, V]):
@@ -79,7 +83,9 @@ class Job(Generic[K, V]):
         try:
             if not self.stop.is_set():
                 work()
-        except ScenarioError as error:
+        except StoppedError:
+            pass  # nobody wants to know any more
+        except (DataError, ScenarioError) as error:
             self.problem = str(error)
         except Exception as error:  # a dead worker would look like a slow one
             self.problem = f"{type(error).__name__}: {error}"

@@ -6,12 +6,13 @@ from typing import Any, Literal, NamedTuple
 from sim.cost import Band
 
 Summary = Mapping[str, Any]
+Kind = Literal["unstable", "out_of_memory", "too_short", "uncalibrated", "incomplete"]
 
 
 class Banner(NamedTuple):
     """One sentence above the curves."""
 
-    kind: Literal["unstable", "out_of_memory", "too_short", "uncalibrated", "incomplete"]
+    kind: Kind
     text: str
 
 
@@ -25,61 +26,16 @@ def banners(summary: Summary, cost_band: Band) -> list[Banner]:
     cost_band : Band
         How far the step times are to be trusted.
     """
-    flags, requests = summary["flags"], summary["requests"]
-    found = []
-    if flags["unstable"]:
-        found.append(
-            Banner(
-                "unstable",
-                f"Unstable: the queue grows by {flags['waiting_growth']:,.0f} requests in the second half of the "
-                "arrivals; TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated.",
-            )
-        )
-    if failures := summary["counters"].get("oom_count"):
-        lost = summary["time_ledger"]["rows"]["recompute"]
-        found.append(
-            Banner(
-                "out_of_memory",
-                f"Out of memory: {failures:,} {'time' if failures == 1 else 'times'} the whole batch died and started "
-                f"again; {lost:,.1f} s of GPU time went into computing tokens again.",
-            )
-        )
-    if requests["rejected"]:
-        found.append(
-            Banner(
-                "incomplete",
-                f"{requests['rejected']:,} of {requests['total']:,} requests were rejected: they could never fit.",
-            )
-        )
-    if requests["aborted"]:
-        found.append(
-            Banner(
-                "incomplete",
-                f"{requests['aborted']:,} of {requests['total']:,} clients gave up after "
-                f"{summary['scenario']['workload']['client_timeout_s']:g} s; they count against attainment, and "
-                "latencies are of the others.",
-            )
-        )
-    if flags["stopped_early"]:
-        found.append(
-            Banner(
-                "incomplete",
-                f"{requests['unfinished']:,} of {requests['total']:,} requests were unfinished when the run stopped.",
-            )
-        )
-    if flags["too_short"]:
-        found.append(
-            Banner(
-                "too_short",
-                f"Too short: with {requests['total']:,} requests most of the run is filling up and running empty. "
-                "Raise the number of requests for steady numbers.",
-            )
-        )
-    if not cost_band.is_calibrated:
-        found.append(
-            Banner("uncalibrated", f"Uncalibrated: {cost_band.text}. Trust differences more than absolute numbers.")
-        )
-    return found
+    told: tuple[tuple[Kind, str], ...] = (
+        ("unstable", _growing_queue(summary)),
+        ("out_of_memory", _batches_that_died(summary)),
+        ("incomplete", _rejected(summary)),
+        ("incomplete", _given_up(summary)),
+        ("incomplete", _unfinished(summary)),
+        ("too_short", _too_short(summary)),
+        ("uncalibrated", _uncalibrated(cost_band)),
+    )
+    return [Banner(kind, text) for kind, text in told if text]
 
 
 def all_clear(summary: Summary, cost_band: Band) -> str:
@@ -92,3 +48,64 @@ def all_clear(summary: Summary, cost_band: Band) -> str:
     return (
         f"{summary['requests']['total']:,} requests{retried}{stable}.{promoted} Trust in step times: {cost_band.text}."
     )
+
+
+def _growing_queue(summary: Summary) -> str:
+    flags = summary["flags"]
+    if not flags["unstable"]:
+        return ""
+    return (
+        f"Unstable: the queue grows by {flags['waiting_growth']:,.0f} requests in the second half of the arrivals; "
+        "TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated."
+    )
+
+
+def _batches_that_died(summary: Summary) -> str:
+    failures = summary["counters"].get("oom_count")
+    if not failures:
+        return ""
+    lost_s = summary["time_ledger"]["rows"]["recompute"]
+    return (
+        f"Out of memory: {failures:,} {'time' if failures == 1 else 'times'} the whole batch died and started again; "
+        f"{lost_s:,.1f} s of GPU time went into computing tokens again."
+    )
+
+
+def _rejected(summary: Summary) -> str:
+    requests = summary["requests"]
+    if not requests["rejected"]:
+        return ""
+    return f"{requests['rejected']:,} of {requests['total']:,} requests were rejected: they could never fit."
+
+
+def _given_up(summary: Summary) -> str:
+    requests = summary["requests"]
+    if not requests["aborted"]:
+        return ""
+    patience_s = summary["scenario"]["workload"]["client_timeout_s"]
+    return (
+        f"{requests['aborted']:,} of {requests['total']:,} clients gave up after {patience_s:g} s; they count against "
+        "attainment, and latencies are of the others."
+    )
+
+
+def _unfinished(summary: Summary) -> str:
+    requests = summary["requests"]
+    if not summary["flags"]["stopped_early"]:
+        return ""
+    return f"{requests['unfinished']:,} of {requests['total']:,} requests were unfinished when the run stopped."
+
+
+def _too_short(summary: Summary) -> str:
+    if not summary["flags"]["too_short"]:
+        return ""
+    return (
+        f"Too short: with {summary['requests']['total']:,} requests most of the run is filling up and running empty. "
+        "Raise the number of requests for steady numbers."
+    )
+
+
+def _uncalibrated(cost_band: Band) -> str:
+    if cost_band.is_calibrated:
+        return ""
+    return f"Uncalibrated: {cost_band.text}. Trust differences more than absolute numbers."

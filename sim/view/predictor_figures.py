@@ -50,11 +50,32 @@ def error_map(
     published : mapping
         Those known so far.
     """
+    heat = _heat(found, QUANTITIES[name], objective)
+    top = max([1.4, *(cell.spread for cell in found)]) + 0.2
+    under_over = "under-predicts ◂ error direction ▸ over-predicts"
+    beside = {"domain": [0.76, 1], "range": [0, 1], "showticklabels": False, "showgrid": False, "ticks": ""}
+    missing = note(INCOMPLETE, 0.3, yanchor="bottom")
+    return go.Figure(
+        [heat, _own_mark(own, top), *_published(published, top)],
+        layout(
+            f"error map {name}",
+            height_px=MAP_HEIGHT_PX,
+            hovermode="closest",
+            showlegend=False,
+            xaxis=_bias_axis(domain=[0, 0.64], range=[-2.5, 2.5], title=under_over),
+            xaxis2=axis("published, by error size", **beside),
+            yaxis=axis("error size (spread, log units)", range=[-0.14, top], nticks=6, showgrid=False),
+            annotations=[note(QUANTITIES[name].axis_title), *([] if is_complete else [missing])],
+            margin={"l": theme.LEFT_MARGIN_PX, "r": 8, "t": 22, "b": 38},
+        ),
+    )
+
+
+def _heat(found: Found, quantity: Quantity, objective: Objective) -> go.Heatmap:
+    """The map itself, better in yellow."""
     spreads, biases, values = grid(found, objective)
-    quantity = QUANTITIES[name]
-    top = float(spreads.max(initial=1.4)) + 0.2
     low, high = apart([values * quantity.scale])
-    heat = go.Heatmap(
+    return go.Heatmap(
         x=short(biases / TWICE),
         y=short(spreads),
         z=short(values * quantity.scale),
@@ -66,7 +87,11 @@ def error_map(
         colorbar={"thickness": 9, "x": 0.66, "len": 1, "tickfont": {"size": 11}, "tickformat": ".3~s", "nticks": 5},
         hovertemplate=f"%{{z:,.4~g}} {quantity.unit}<br>spread %{{y:.2g}}<extra></extra>",
     )
-    mark = go.Scatter(
+
+
+def _own_mark(own: tuple[float, float], top: float) -> go.Scatter:
+    """Where the scenario's own predictor stands, at the upper end if beyond it."""
+    return go.Scatter(
         x=[own[0] / TWICE],
         y=[min(own[1], top)],
         uid="own",
@@ -74,30 +99,6 @@ def error_map(
         name="this predictor",
         marker={"symbol": "diamond", "size": 12, "color": theme.ORANGE, "line": {"width": 1.5, "color": "white"}},
         hovertemplate="this predictor<extra></extra>",
-    )
-    return go.Figure(
-        [heat, mark, *_published(published, top)],
-        layout(
-            f"error map {name}",
-            height_px=MAP_HEIGHT_PX,
-            hovermode="closest",
-            showlegend=False,
-            xaxis=_bias_axis(
-                domain=[0, 0.64], range=[-2.5, 2.5], title="under-predicts ◂ error direction ▸ over-predicts"
-            ),
-            xaxis2=axis(
-                "published, by error size",
-                domain=[0.76, 1],
-                range=[0, 1],
-                showticklabels=False,
-                showgrid=False,
-                ticks="",
-            ),
-            yaxis=axis("error size (spread, log units)", range=[-0.14, top], nticks=6, showgrid=False),
-            annotations=[note(quantity.axis_title)]
-            + ([] if is_complete else [note(INCOMPLETE, 0.3, yanchor="bottom")]),
-            margin={"l": theme.LEFT_MARGIN_PX, "r": 8, "t": 22, "b": 38},
-        ),
     )
 
 
