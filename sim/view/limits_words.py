@@ -45,11 +45,11 @@ def limits_of_use(use: Use, name: str, now: Limits) -> str:
 
 def delay_limits(now: Limits) -> str:
     """Break-even delay where the scheduler waits for a prediction, and, once known, where it goes on meanwhile."""
-    waits, meanwhile = break_even(*now.waits), break_even(*now.meanwhile)
+    waits = break_even(*now.waits)
     text = f" and {delay_limit(waits)} if the scheduler waits for it"
-    gains = now.meanwhile[1]
     if not _is_known(now.meanwhile, False):
         return text
+    meanwhile, gains = break_even(*now.meanwhile), now.meanwhile[1]
     if math.isinf(waits) and math.isinf(meanwhile):
         return f" and {delay_limit(waits)}"
     if max(gains) - min(gains) <= WORTH:

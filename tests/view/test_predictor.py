@@ -119,6 +119,8 @@ def test_limits_of_a_use_in_words():
     assert limits_words.delay_limits(alike).endswith("; if it goes on meanwhile, the delay does not matter here")
     on_its_way = Limits(falling, waits, ([0.0, 10.0], [0.5, 0.5]))
     assert limits_words.delay_limits(on_its_way).endswith("if the scheduler waits for it")
+    nothing_yet = Limits(falling, waits, ([], []))
+    assert limits_words.delay_limits(nothing_yet).endswith("if the scheduler waits for it")
     never = limits_words.limits_of_use(Use.RESERVE, "throughput", still._replace(by_spread=([0.0], [-0.1])))
     assert never.endswith("no better than no predictor, even without error.")
     unsure = limits_words.limits_of_use(Use.RESERVE, "throughput", still._replace(waits=([0.0], [-0.1])))
