@@ -5,7 +5,7 @@ Every row has a counter of its own; none is what the others leave over. Source: 
 
 from sim.engine.accounts import Bin
 from sim.engine.inputs import Batching
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import (
     BIN_END,
     CACHED_IDLE,
@@ -70,7 +70,7 @@ def account_for(parity, end_s, kv_s, fixed_s, free_row, block_size, flight, flig
         split(start_s, end_s, bins, count, real)
 
 
-@kernel
+@part
 def account_for_pause(end_s, block_size, bins, count, real):
     """No step until `end_s`: an empty server, where who waits waits for the batch to fill, or the loop's own pause."""
     duration_s = end_s - real[CLOCK]
@@ -85,7 +85,7 @@ def account_for_pause(end_s, block_size, bins, count, real):
         split(real[CLOCK], end_s, bins, count, real)
 
 
-@kernel
+@part
 def row_of_free_blocks(batching, keep_blocks, count):
     """Why free blocks are not used although somebody waits: the first reason that applies to the queue's head.
 
@@ -123,7 +123,7 @@ def add_memory(duration_s, free_row, block_size, bins, count):
         bins[OPEN, free_row] += count[FREE] * duration_s
 
 
-@kernel
+@part
 def add_time(parity, duration_s, fixed_s, per_token_s, kv_s, flight, bins):
     """Seconds and tokens of one step's decoding members, and of finished ones that were computed all the same."""
     dropped = flight[parity, F_DROPPED]
@@ -145,7 +145,7 @@ def add_time(parity, duration_s, fixed_s, per_token_s, kv_s, flight, bins):
     bins[OPEN, Bin.KV_READ] += flight[parity, F_DECODING_KV] + flight[parity, F_HELD_KV]
 
 
-@kernel
+@part
 def add_chunks(parity, per_token_s, flight, flight_s, bins):
     """Seconds and tokens of one step's prefill chunks."""
     redo = flight[parity, F_CHUNK_REDO]

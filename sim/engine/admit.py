@@ -5,7 +5,7 @@ Source: golden README, section 3 A (vLLM V1); schedulers.md 3.1 (static batching
 
 from sim.engine.head import look_at_head
 from sim.engine.inputs import Batching
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.kv_memory import blocks_for, fill, fill_blocks
 from sim.engine.members import join
 from sim.engine.prefix_cache import share_block
@@ -44,7 +44,7 @@ from sim.engine.state import (
 from sim.engine.waiting import dequeue, put_back
 
 
-@kernel
+@part
 def admit_waiting(left, limit, rules, inputs, members, records, heap, cache, count, real):
     """Let the queue in."""
     if rules.batching == Batching.ITERATION:
@@ -53,7 +53,7 @@ def admit_waiting(left, limit, rules, inputs, members, records, heap, cache, cou
         admit_batch(rules, inputs, members, records, heap, cache, count, real)
 
 
-@kernel
+@part
 def admit_at_iteration(left, limit, rules, inputs, members, records, heap, cache, count, real):
     """Admit heads of the queue while budget, slots and blocks allow."""
     first_skipped = -1
@@ -117,7 +117,7 @@ def admit_at_iteration(left, limit, rules, inputs, members, records, heap, cache
     put_back_skipped(first_skipped, rules.order, heap, records.out_n, count)
 
 
-@kernel
+@part
 def put_back_skipped(i, order, heap, out_n, count):
     """Older releases, FCFS: prompts that were passed over return to the front, the last of them foremost."""
     while i >= 0:
@@ -126,7 +126,7 @@ def put_back_skipped(i, order, heap, out_n, count):
         i = after
 
 
-@kernel
+@part
 def admit_batch(rules, inputs, members, records, heap, cache, count, real):
     """An empty server takes as many heads of the queue as slots and reservations allow, with their whole prompts."""
     while count[NUM_WAITING] > 0 and count[NUM_RUNNING] < rules.max_num_seqs:
@@ -152,7 +152,7 @@ def admit_batch(rules, inputs, members, records, heap, cache, count, real):
         dequeue(rules.order, heap, records.out_n, count)
 
 
-@kernel
+@part
 def admit_head(computed, tokens, reserved, asked, live, slots, out_s, out_n, block_size, count, real):
     """The head of the queue becomes a member and gets `tokens` tokens of its prompt; its slot."""
     i = count[HEAD]
@@ -178,7 +178,7 @@ def admit_head(computed, tokens, reserved, asked, live, slots, out_s, out_n, blo
     return s
 
 
-@kernel
+@part
 def share_prefix(s, block_size, live, blocks, table, count):
     """Refer to the blocks that were found for the head."""
     typical = 1 - live[s, STRAGGLER]

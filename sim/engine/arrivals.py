@@ -5,7 +5,7 @@ import math
 from sim.engine.accounts import Status
 from sim.engine.head import reserved_blocks
 from sim.engine.inputs import Reserve
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.retries import deal, name_quotes
 from sim.engine.state import (
     ARRIVAL_S,
@@ -26,7 +26,7 @@ from sim.engine.state import (
 from sim.engine.waiting import enqueue, heap_pop, heap_push
 
 
-@kernel
+@part
 def next_arrival_s(users, arrival_s, thinking, count):
     """Time of the next arrival, infinite when none is known."""
     next_s = math.inf
@@ -53,7 +53,7 @@ def take_arrival(users, arrival_s, thinking, out_s, count):
     return row
 
 
-@kernel
+@part
 def join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, count, real):
     """Everybody who has arrived by now joins the queue, or is rejected if it can never run."""
     arrival_s, asked, segments, _ = inputs
@@ -71,7 +71,7 @@ def join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, coun
             enqueue(i, rules.order, asked[i, PRIORITY], heap, out_n, count)
 
 
-@kernel
+@part
 def can_never_run(i, rules, asked):
     """vLLM refuses a prompt of max_model_len or more; a reservation larger than the memory never fits."""
     if asked[i, PROMPT_LEN] >= rules.max_model_len:
@@ -79,7 +79,7 @@ def can_never_run(i, rules, asked):
     return rules.reserve != Reserve.CHUNK and reserved_blocks(i, rules, asked) > rules.usable_blocks
 
 
-@kernel
+@part
 def think(now, arrival_s, thinking, count):
     """A closed-loop user is done with a question and will ask again after a think time."""
     k = count[ISSUED]

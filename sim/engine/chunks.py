@@ -1,6 +1,6 @@
 """Prefill chunks of one call, summed up for the step time and the accounts."""
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import (
     CHUNK,
     CHUNK_CONTEXT,
@@ -34,7 +34,7 @@ def clear_chunks(count, real):
     real[CHUNK_REDO_S] = 0.0
 
 
-@kernel
+@part
 def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
     """Sum up members in mid-prompt and those just admitted."""
     for k in range(count[NUM_PARTIAL]):
@@ -43,7 +43,7 @@ def measure_chunks(kv_s, attention_s, live, slots, out_n, count, real):
         measure_chunk(slots[k, FRESH], kv_s, attention_s, live, out_n, count, real)
 
 
-@kernel
+@part
 def measure_chunk(s, kv_s, attention_s, live, out_n, count, real):
     """Add a member's chunk of this call."""
     i = live[s, REQUEST]

@@ -6,7 +6,7 @@ Synchronously outputs are applied right after their call, asynchronously one cal
 from sim.engine.accounts import Status
 from sim.engine.arrivals import note_answer
 from sim.engine.gaps import note_gap, push_duration
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.kv_memory import blocks_for, register_full, release, release_blocks
 from sim.engine.members import leave, start_decoding, stop_decoding
 from sim.engine.segments import mark_memory, settle_held, settle_memory, settle_tokens
@@ -69,7 +69,7 @@ from sim.engine.state import (
 from sim.engine.waiting import remove
 
 
-@kernel
+@part
 def end_chunks(parity, rules, inputs, members, flight, records, count, real):
     """The call has scheduled its prefill chunks: members whose prompt is complete decode from the next call on."""
     still_partial = 0
@@ -103,7 +103,7 @@ def end_chunks(parity, rules, inputs, members, flight, records, count, real):
     flight[parity, F_NUM_SAMPLED] = sampled
 
 
-@kernel
+@part
 def collect_due(parity, rules, inputs, members, flight, records, count, real):
     """Members whose last token this call samples; who can be seen to end computes nothing more."""
     due = 0
@@ -123,7 +123,7 @@ def collect_due(parity, rules, inputs, members, flight, records, count, real):
     flight[parity, F_NUM_DUE] = due
 
 
-@kernel
+@part
 def pass_time(parity, end_s, batch_delivery, live, slots, flight, out_s, gap_stack, gap_hist, count, real):
     """The clock moves to the end of the step; decoding members waited since the step before for their token."""
     duration_s = end_s - real[CLOCK]
@@ -142,7 +142,7 @@ def pass_time(parity, end_s, batch_delivery, live, slots, flight, out_s, gap_sta
             note_gap(gap_s, members, gap_hist, count, real)
 
 
-@kernel
+@part
 def hold_prompts(duration_s, live, slots, out_s, count):
     """Members in mid-prompt hold what they have computed for so long."""
     for k in range(count[NUM_PARTIAL]):
@@ -150,7 +150,7 @@ def hold_prompts(duration_s, live, slots, out_s, count):
         out_s[live[s, REQUEST], MEMORY_TOKEN_S] += live[s, COMPUTED] * duration_s
 
 
-@kernel
+@part
 def note_sampled(parity, batch_delivery, members, flight, records, gap_hist, count, real):
     """Prompts that the step completed bring a token."""
     for k in range(flight[parity, F_NUM_SAMPLED]):
@@ -161,7 +161,7 @@ def note_sampled(parity, batch_delivery, members, flight, records, gap_hist, cou
             members.live[s, SEGMENT] = count[APPLIED_CALL]
 
 
-@kernel
+@part
 def sort_late(slots, count):
     """Victims whose token is on its way, in running order."""
     for k in range(1, count[NUM_LATE]):
@@ -176,7 +176,7 @@ def sort_late(slots, count):
         slots[at, LATE_SEQ] = seq
 
 
-@kernel
+@part
 def deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real):
     """Victims of the newest call get the token of the step that was in flight; the last one ends a request."""
     for k in range(count[NUM_LATE]):
@@ -204,7 +204,7 @@ def note_token(i, batch_delivery, out_s, out_n, gap_hist, count, real):
     out_s[i, LAST_TOKEN_S] = now
 
 
-@kernel
+@part
 def finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real):
     """Members with their last token leave, or keep their slots until the batch ends."""
     for k in range(flight[parity, F_NUM_DUE]):
@@ -262,7 +262,7 @@ def finish_members(parity, rules, inputs, members, flight, records, gap_stack, t
         end_batch(rules.batch_delivery, inputs, members, records, thinking, count, real)
 
 
-@kernel
+@part
 def drop_newest(i, slots, flight, count):
     """The token of the newest step, still in flight, will be thrown away."""
     newest = (count[PUSHED] - 1) & 1
@@ -270,7 +270,7 @@ def drop_newest(i, slots, flight, count):
     flight[newest, F_DROPPED] += 1
 
 
-@kernel
+@part
 def deliver(i, inputs, thinking, out_n, count, real):
     """The user has the whole answer."""
     out_n[i, STATUS] = Status.FINISHED
@@ -294,7 +294,7 @@ def hold_until_batch_ends(s, block_size, live, count):
     count[HELD_DONE_BLOCKS] += kept
 
 
-@kernel
+@part
 def end_batch(batch_delivery, inputs, members, records, thinking, count, real):
     """The last member of a held batch is done: all slots and blocks come free."""
     while count[NUM_RUNNING] > 0:

@@ -7,7 +7,7 @@ than all that follow it, answers "the largest since call k" without visiting any
 import math
 
 from sim.engine.accounts import LOWEST_OCTAVE, NUM_GAP_BINS, STEPS_PER_OCTAVE
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import GAP_BACK, GAP_BIN, GAP_FRONT, GAP_HIGH, GAP_LOW
 
 
@@ -45,7 +45,7 @@ def push_duration(call, duration_s, gap_stack, count):
     count[GAP_BACK] = back
 
 
-@kernel
+@part
 def largest_since(call, gap_stack, count):
     """Largest duration of the calls after `call`, 0 when there are none."""
     mask = len(gap_stack) - 1

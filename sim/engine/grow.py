@@ -5,7 +5,7 @@ taken when blocks are short or the token budget may run out among prompts. Sourc
 """
 
 from sim.engine.inputs import Order, Reserve
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.kv_memory import age, age_blocks, blocks_for, fill, fill_blocks, take
 from sim.engine.members import stop_decoding
 from sim.engine.preempt import computed_before, note_late, preempt, victim
@@ -43,7 +43,7 @@ from sim.engine.state import (
 )
 
 
-@kernel
+@part
 def is_quiet(rules, phases, count):
     """Whether all running members decode and find their blocks, and no block has a content to keep."""
     if count[NUM_PARTIAL] > 0 or rules.prefix_caching:
@@ -51,7 +51,7 @@ def is_quiet(rules, phases, count):
     return rules.reserve != Reserve.CHUNK or phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
 
 
-@kernel
+@part
 def grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Schedule the running members, preempting where blocks are short; the tokens left of the budget."""
     if rules.reserve == Reserve.CHUNK:
@@ -84,7 +84,7 @@ def grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache,
     return rules.max_num_batched_tokens - count[NUM_DECODING] - tokens
 
 
-@kernel
+@part
 def plan_chunks(left, limit, block_size, slots, live, count):
     """Set CHUNK of members in mid-prompt; (tokens, blocks they need), or -1 tokens where only the walk can tell."""
     tokens = 0
@@ -103,7 +103,7 @@ def plan_chunks(left, limit, block_size, slots, live, count):
     return tokens, blocks
 
 
-@kernel
+@part
 def grow_quietly(block_size, is_reserved, phases, count):
     """Every decoding member gets its token and its block."""
     phase = count[CALL_PHASE]
@@ -111,7 +111,7 @@ def grow_quietly(block_size, is_reserved, phases, count):
     count[DECODING_KV] += count[NUM_DECODING]
 
 
-@kernel
+@part
 def grow_chunks(rules, inputs, members, cache, count):
     """Members in mid-prompt get their planned chunks."""
     for k in range(count[NUM_PARTIAL]):
@@ -135,7 +135,7 @@ def grow_chunks(rules, inputs, members, cache, count):
             )
 
 
-@kernel
+@part
 def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Preempt from the end of the running order until those that stay find their blocks.
 
@@ -152,7 +152,7 @@ def make_room(limit, rules, inputs, members, records, gap_stack, heap, cache, co
         preempt(count[RUN_TAIL], rules, inputs, members, records, gap_stack, heap, cache, count, real)
 
 
-@kernel
+@part
 def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Visit every member in running order, preempting where blocks are short; the tokens left of the budget."""
     left = rules.max_num_batched_tokens
@@ -214,7 +214,7 @@ def walk_running(limit, rules, inputs, members, records, gap_stack, heap, cache,
     return left
 
 
-@kernel
+@part
 def pass_over(s, rules, inputs, members, records, gap_stack, count, real):
     """Older releases: from member `s` on nobody is served in this call.
 

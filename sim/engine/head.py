@@ -1,7 +1,7 @@
 """What the request at the head of the queue would need, looked up once and kept until something changes it."""
 
 from sim.engine.inputs import Reserve
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.kv_memory import blocks_for
 from sim.engine.prefix_cache import NO_KEY, find, next_key
 from sim.engine.state import (
@@ -29,7 +29,7 @@ from sim.engine.state import (
 from sim.engine.waiting import head_of_queue
 
 
-@kernel
+@part
 def look_at_head(rules, inputs, heap, records, cache, count):
     """Make the HEAD entries hold for the queue's head."""
     i = head_of_queue(rules.order, heap, count)
@@ -46,7 +46,7 @@ def look_at_head(rules, inputs, heap, records, cache, count):
     work_out_needs(i, rules, inputs.asked, count)
 
 
-@kernel
+@part
 def work_out_needs(i, rules, asked, count):
     """Blocks for the head's next iteration, and those its admission test wants in any case."""
     known = count[HEAD_KNOWN]
@@ -66,13 +66,13 @@ def work_out_needs(i, rules, asked, count):
         count[HEAD_WHOLE] = 0
 
 
-@kernel
+@part
 def may_be_admitted(count):
     """Whether it is worth trying: false when the head is known to want more than is free."""
     return not count[HEAD_KNOWN_GOOD] or count[HEAD_WHOLE] <= count[FREE] - count[HEAD_IDLE]
 
 
-@kernel
+@part
 def find_prefix(i, block_size, asked, segments, blocks, table, key_heads, count):
     """Longest run of findable blocks from the start; the last token is always computed again."""
     count[HEAD_WATCH] += 1
@@ -91,7 +91,7 @@ def find_prefix(i, block_size, asked, segments, blocks, table, key_heads, count)
         blocks[b, WATCH] = count[HEAD_WATCH]
 
 
-@kernel
+@part
 def prefill_limit(rules, count):
     """Largest chunk of one request in a call; a request that is alone is not limited."""
     is_alone = count[NUM_RUNNING] + count[NUM_WAITING] <= 1 and not rules.limit_lone
@@ -100,7 +100,7 @@ def prefill_limit(rules, count):
     return rules.long_prefill_token_threshold
 
 
-@kernel
+@part
 def reserved_blocks(i, rules, asked):
     """Blocks that admission sets aside for a whole request."""
     if rules.reserve == Reserve.MAX_MODEL_LEN:

@@ -1,4 +1,4 @@
-"""`@kernel`: a function that only kernels call, typed and lowered by itself, and made machine code in its callers.
+"""`@kernel` and `@part`: functions that only kernels call, typed and lowered one by one, machine code in their callers.
 
 Numba optimises every function together with all that it calls and makes machine code of it, although nobody but the
 outermost ones, `@njit(**ENTRY)`, is ever called from Python: with hundreds of small kernels a third of the compile
@@ -92,8 +92,26 @@ def _widened(given: Any) -> Any:
 
 
 def kernel(function: F) -> F:
-    """The function compiled as part of the kernels that call it."""
+    """The function compiled as part of the kernels that call it: large, and called from several places or seldom."""
+    return _compiled(function, forceinline=False)
+
+
+def part(function: F) -> F:
+    """Likewise, and always written into its callers: small, or called from one place, so that it costs no call.
+
+    What an iteration does over and over is worth it; written into several places, large functions cost compile time.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, *, forceinline: bool) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    options = {**OPTIONS, "nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {
+        **OPTIONS,
+        "nopython": True,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "forceinline": forceinline,  # said of each, as callees would inherit it
+    }
     return cast(F, _Dispatcher(function, targetoptions=options, pipeline_class=_Compiler))

@@ -3,7 +3,7 @@
 Without a cache only counts matter. The counters that change here are the memory ledger's.
 """
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.prefix_cache import drop_block, next_key, register, take_free_block
 from sim.engine.state import (
     APPLIED_CALL,
@@ -30,20 +30,20 @@ from sim.engine.state import (
 )
 
 
-@kernel
+@part
 def blocks_for(tokens, block_size):
     """Blocks that hold so many tokens."""
     return (tokens + block_size - 1) // block_size
 
 
-@kernel
+@part
 def fill(computed, tokens, straggler, is_reserved, block_size, count):
     """A member takes the blocks for `tokens` more tokens (they are known to be there) and fills them."""
     new = blocks_for(computed + tokens, block_size) - blocks_for(computed, block_size)
     take(tokens, new, straggler, is_reserved, block_size, count)
 
 
-@kernel
+@part
 def take(tokens, new, straggler, is_reserved, block_size, count):
     """Count `tokens` more tokens of a member and the `new` blocks that they need."""
     count[KV_STRAGGLER if straggler else KV_TYPICAL] += tokens
@@ -53,7 +53,7 @@ def take(tokens, new, straggler, is_reserved, block_size, count):
     count[PLEDGED if is_reserved else FREE] -= new
 
 
-@kernel
+@part
 def fill_blocks(s, computed, tokens, known, block_size, asked, segments, live, blocks, table, key_heads, count):
     """Prefix caching: which blocks `fill` took, and keys for those full of known tokens."""
     typical = 1 - live[s, STRAGGLER]
@@ -63,7 +63,7 @@ def fill_blocks(s, computed, tokens, known, block_size, asked, segments, live, b
     register_full(s, full_of, block_size, asked, segments, live, blocks, table, key_heads, count)
 
 
-@kernel
+@part
 def register_full(s, tokens, block_size, asked, segments, live, blocks, table, key_heads, count):
     """Blocks that `tokens` tokens fill get their keys, if they have none."""
     i = live[s, REQUEST]
@@ -75,7 +75,7 @@ def register_full(s, tokens, block_size, asked, segments, live, blocks, table, k
     live[s, CHAIN] = key
 
 
-@kernel
+@part
 def release(computed, straggler, reserved, block_size, count):
     """A member gives all its blocks back."""
     held = blocks_for(computed, block_size)
@@ -86,7 +86,7 @@ def release(computed, straggler, reserved, block_size, count):
     count[PLEDGED] -= max(reserved - held, 0)
 
 
-@kernel
+@part
 def release_blocks(s, computed, straggler, block_size, to_back, blocks, table, count):
     """Prefix caching: as `release`, from the last block to the first."""
     held = blocks_for(computed, block_size)
@@ -96,7 +96,7 @@ def release_blocks(s, computed, straggler, block_size, to_back, blocks, table, c
         tokens = block_size
 
 
-@kernel
+@part
 def age(needed, straggler_blocks, block_size, is_reserved, count):
     """Every decoding member takes one token; `needed` of them take a block."""
     decoding = count[NUM_DECODING]
@@ -109,7 +109,7 @@ def age(needed, straggler_blocks, block_size, is_reserved, count):
     count[PLEDGED if is_reserved else FREE] -= needed
 
 
-@kernel
+@part
 def age_blocks(phase, block_size, asked, segments, live, phases, blocks, table, key_heads, count):
     """Prefix caching: which blocks `age` took, and keys for those full of known tokens.
 

@@ -28,7 +28,7 @@ from sim.engine.grow import grow_quietly, grow_running, is_quiet
 from sim.engine.head import look_at_head, may_be_admitted, prefill_limit
 from sim.engine.inputs import Batching, Reserve
 from sim.engine.jit import ENTRY
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.members import sort_slots
 from sim.engine.record import has_room, record_call, record_end, record_outputs
 from sim.engine.segments import settle_held, settle_memory, settle_tokens
@@ -121,7 +121,7 @@ class Stop(IntEnum):
 @njit(**ENTRY)
 def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
-    arrival_s, asked, _, linear_s = inputs
+    arrival_s = inputs.arrival_s
     (
         count,
         real,
@@ -146,7 +146,6 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
     members = Members(live, live_s, slots, calendar, phases)
     records = RequestRecords(out_s, out_n)
     cache = Cache(blocks, table, key_heads)
-    is_reserved = rules.reserve != Reserve.CHUNK
     depth = 2 if rules.is_async else 1
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
@@ -170,89 +169,44 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
         is_stuck = False
         is_called = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if is_called:
-            # schedule: running members first, then the queue
-            count[NUM_PREEMPTED] = 0
-            count[UNANNOUNCED] = 0
-            count[EPOCH] += 1
-            real[START_S] = max(real[CLOCK], real[LAST_END])
-            limit = prefill_limit(rules, count)
-            if is_quiet(rules, phases, count):
-                grow_quietly(rules.block_size, is_reserved, phases, count)
-                left = rules.max_num_batched_tokens - count[NUM_DECODING]
-            else:
-                left = grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real)
-            has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
-            if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
-                admit_waiting(left, limit, rules, inputs, members, records, heap, cache, count, real)
-
-            # put the step into the queue of those in flight
-            parity = count[PUSHED] & 1
-            clear_chunks(count, real)
-            has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
-            if has_chunks:
-                measure_chunks(kv_s, attention_s, live, slots, out_n, count, real)
-            tokens = count[NUM_DECODING] + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
-            token_s = linear_time(tokens, linear_s, beyond_s)
-            reading_s = kv_s * (count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
-            end_s = real[START_S] + (token_s + reading_s + attention_s * real[CHUNK_WORK])
-            if rules.is_async and tokens == 0:
-                end_s = real[START_S]
-            is_stuck = tokens == 0 and waits_for_ever(count)
-            launch(parity, tokens, token_s, end_s, flight, flight_s, count, real)
-            if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0 or not rules.is_async):
-                flight[parity, F_ROW] = record_call(end_s, rules.block_size, tape, live, slots, count, real)
-            if has_chunks:
-                end_chunks(parity, rules, inputs, members, flight, records, count, real)
-            collect_due(parity, rules, inputs, members, flight, records, count, real)
-            if tokens > 0 or not rules.is_async:
-                count[FLIGHT_CALL] = count[CALL]
-                count[CALL] += 1
-                count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
-
-        # apply the oldest step, unless the queue has room and there is more to schedule
-        is_busy = tokens > 0 or count[NUM_RUNNING] + count[NUM_WAITING] > 0
-        if not (is_called and count[IN_FLIGHT] < depth and is_busy):
-            parity = (count[PUSHED] - count[IN_FLIGHT]) & 1
-            free_row = Bin.FREE_NO_DEMAND
-            if count[NUM_WAITING] > 0:
-                if not count[HEAD_KNOWN_GOOD]:
-                    look_at_head(rules, inputs, heap, records, cache, count)
-                free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
-            end_s = max(real[CLOCK], flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
-            account_for(
-                parity, end_s, kv_s, linear_s[0], free_row, rules.block_size, flight, flight_s, bins, count, real
-            )
-            count[SUM_OUTPUT] += flight[parity, F_DECODING] + flight[parity, F_CHUNKS_DONE] - flight[parity, F_DROPPED]
-            count[EPOCH] += 1
-            pass_time(
-                parity,
-                end_s,
-                rules.batch_delivery,
-                live,
-                slots,
+            schedule(rules, inputs, members, records, gap_stack, heap, cache, count, real)
+            tokens, is_stuck = push(
+                rules,
+                inputs,
+                beyond_s,
+                kv_s,
+                attention_s,
+                members,
+                records,
                 flight,
-                out_s,
-                gap_stack,
-                gap_hist,
+                flight_s,
+                tape,
+                is_recording,
                 count,
                 real,
             )
-            if is_recording or rules.prefix_caching:
-                sort_slots(DUE_LIST + parity, flight[parity, F_NUM_DUE], SEQ, slots, live)
-            if count[NUM_LATE] > 0:
-                sort_late(slots, count)
-            if is_recording and flight[parity, F_ROW] >= 0:
-                record_outputs(tape, flight[parity, F_ROW], parity, asked, live, slots, flight, out_n, count)
-            if count[NUM_LATE] > 0:
-                deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real)
-            if flight[parity, F_NUM_SAMPLED] > 0:
-                note_sampled(parity, rules.batch_delivery, members, flight, records, gap_hist, count, real)
-            if flight[parity, F_NUM_DUE] > 0:
-                finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real)
-            if is_recording and flight[parity, F_ROW] >= 0:
-                record_end(tape, flight[parity, F_ROW], count)
-            land(rules.is_async, flight, count)
-
+        # apply the oldest step, unless the queue has room and there is more to schedule
+        is_busy = tokens > 0 or count[NUM_RUNNING] + count[NUM_WAITING] > 0
+        if not (is_called and count[IN_FLIGHT] < depth and is_busy):
+            pull(
+                rules,
+                inputs,
+                kv_s,
+                members,
+                records,
+                flight,
+                flight_s,
+                gap_stack,
+                gap_hist,
+                bins,
+                heap,
+                thinking,
+                cache,
+                tape,
+                is_recording,
+                count,
+                real,
+            )
         if tokens == 0:
             if is_stuck:
                 return Stop.STUCK
@@ -261,7 +215,108 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
     return Stop.CALLS
 
 
-@kernel
+@part
+def schedule(rules, inputs, members, records, gap_stack, heap, cache, count, real):
+    """One call of the scheduler: running members first, then the queue."""
+    count[NUM_PREEMPTED] = 0
+    count[UNANNOUNCED] = 0
+    count[EPOCH] += 1
+    real[START_S] = max(real[CLOCK], real[LAST_END])
+    limit = prefill_limit(rules, count)
+    if is_quiet(rules, members.phases, count):
+        grow_quietly(rules.block_size, rules.reserve != Reserve.CHUNK, members.phases, count)
+        left = rules.max_num_batched_tokens - count[NUM_DECODING]
+    else:
+        left = grow_running(limit, rules, inputs, members, records, gap_stack, heap, cache, count, real)
+    has_seat = count[NUM_RUNNING] < rules.max_num_seqs and count[NUM_PREEMPTED] == 0
+    if count[NUM_WAITING] > 0 and has_seat and (may_be_admitted(count) or rules.skip_oversized):
+        admit_waiting(left, limit, rules, inputs, members, records, heap, cache, count, real)
+
+
+@part
+def push(
+    rules, inputs, beyond_s, kv_s, attention_s, members, records, flight, flight_s, tape, is_recording, count, real
+):
+    """Put the step into the queue of those in flight; its tokens, and whether nothing will ever run again."""
+    parity = count[PUSHED] & 1
+    clear_chunks(count, real)
+    has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
+    if has_chunks:
+        measure_chunks(kv_s, attention_s, members.live, members.slots, records.out_n, count, real)
+    tokens = count[NUM_DECODING] + count[NUM_HELD_DONE] + count[CHUNK_TOKENS]
+    token_s = linear_time(tokens, inputs.linear_s, beyond_s)
+    reading_s = kv_s * (count[DECODING_KV] + count[HELD_DONE_KV] + count[CHUNK_CONTEXT])
+    end_s = real[START_S] + (token_s + reading_s + attention_s * real[CHUNK_WORK])
+    if rules.is_async and tokens == 0:
+        end_s = real[START_S]
+    is_stuck = tokens == 0 and waits_for_ever(count)
+    launch(parity, tokens, token_s, end_s, flight, flight_s, count, real)
+    if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0 or not rules.is_async):
+        flight[parity, F_ROW] = record_call(end_s, rules.block_size, tape, members.live, members.slots, count, real)
+    if has_chunks:
+        end_chunks(parity, rules, inputs, members, flight, records, count, real)
+    collect_due(parity, rules, inputs, members, flight, records, count, real)
+    if tokens > 0 or not rules.is_async:
+        count[FLIGHT_CALL] = count[CALL]
+        count[CALL] += 1
+        count[CALL_PHASE] = count[CALL_PHASE] + 1 if count[CALL_PHASE] + 1 < rules.block_size else 0
+    return tokens, is_stuck
+
+
+@part
+def pull(
+    rules,
+    inputs,
+    kv_s,
+    members,
+    records,
+    flight,
+    flight_s,
+    gap_stack,
+    gap_hist,
+    bins,
+    heap,
+    thinking,
+    cache,
+    tape,
+    is_recording,
+    count,
+    real,
+):
+    """Apply the oldest step in flight."""
+    live, slots = members.live, members.slots
+    parity = (count[PUSHED] - count[IN_FLIGHT]) & 1
+    row = flight[parity, F_ROW]
+    free_row = Bin.FREE_NO_DEMAND
+    if count[NUM_WAITING] > 0:
+        if not count[HEAD_KNOWN_GOOD]:
+            look_at_head(rules, inputs, heap, records, cache, count)
+        free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
+    end_s = max(real[CLOCK], flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
+    account_for(
+        parity, end_s, kv_s, inputs.linear_s[0], free_row, rules.block_size, flight, flight_s, bins, count, real
+    )
+    count[SUM_OUTPUT] += flight[parity, F_DECODING] + flight[parity, F_CHUNKS_DONE] - flight[parity, F_DROPPED]
+    count[EPOCH] += 1
+    pass_time(parity, end_s, rules.batch_delivery, live, slots, flight, records.out_s, gap_stack, gap_hist, count, real)
+    if is_recording or rules.prefix_caching:
+        sort_slots(DUE_LIST + parity, flight[parity, F_NUM_DUE], SEQ, slots, live)
+    if count[NUM_LATE] > 0:
+        sort_late(slots, count)
+    if is_recording and row >= 0:
+        record_outputs(tape, row, parity, inputs.asked, live, slots, flight, records.out_n, count)
+    if count[NUM_LATE] > 0:
+        deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real)
+    if flight[parity, F_NUM_SAMPLED] > 0:
+        note_sampled(parity, rules.batch_delivery, members, flight, records, gap_hist, count, real)
+    if flight[parity, F_NUM_DUE] > 0:
+        finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real)
+    if is_recording and row >= 0:
+        record_end(tape, row, count)
+    land(rules.is_async, flight, count)
+
+
+@part
 def launch(parity, tokens, token_s, end_s, flight, flight_s, count, real):
     """Put the step that was just scheduled into the queue of those in flight."""
     flight[parity, F_CALL] = count[CALL]
@@ -290,7 +345,7 @@ def launch(parity, tokens, token_s, end_s, flight, flight_s, count, real):
     count[SUM_PADDING] += count[NUM_HELD_DONE]
 
 
-@kernel
+@part
 def land(is_async, flight, count):
     """The oldest step has been applied."""
     if not is_async:
@@ -302,7 +357,7 @@ def land(is_async, flight, count):
         count[FLIGHT_CALL] = flight[newest, F_CALL]
 
 
-@kernel
+@part
 def waits_for_ever(count):
     """Whether nobody runs, nobody waiting could be admitted, and nobody will arrive who could change that."""
     is_idle = count[NUM_RUNNING] == 0 and count[FLIGHT_CALL] < 0 and count[NUM_PREEMPTED] == 0
@@ -310,7 +365,7 @@ def waits_for_ever(count):
     return is_idle and is_last and count[NUM_WAITING] > 0
 
 
-@kernel
+@part
 def pass_pause(end_s, block_size, live, slots, out_s, bins, count, real):
     """The clock moves on although no step runs."""
     account_for_pause(end_s, block_size, bins, count, real)
@@ -319,7 +374,7 @@ def pass_pause(end_s, block_size, live, slots, out_s, bins, count, real):
     real[CLOCK] = end_s
 
 
-@kernel
+@part
 def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
     """With an empty server: when the scheduler is called next."""
     now = real[CLOCK]
@@ -334,7 +389,7 @@ def next_call_s(users, rules, arrival_s, thinking, out_s, heap, count, real):
     return max(now, min(full_s, out_s[oldest, ARRIVAL_S] + rules.batch_wait_s))
 
 
-@kernel
+@part
 def linear_time(tokens, linear_s, beyond_s):
     """Token-proportional part of an iteration; a straight line past the table."""
     last = len(linear_s) - 1

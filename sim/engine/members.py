@@ -4,7 +4,7 @@ A decoding member is in the calendar's list of the call that finishes it and is 
 phase at which it needs its next block, so a quiet call visits nobody.
 """
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import (
     BASE,
     CALL,
@@ -56,7 +56,7 @@ def join(i, is_straggler, live, slots, count):
     return s
 
 
-@kernel
+@part
 def leave(s, live, slots, count):
     """Take a member out of the running order and free its slot."""
     live[s, REQUEST] = -1
@@ -135,7 +135,7 @@ def remove_from_list(s, lists, at, first, last, prev_column, next_column, live):
         lists[at, last] = before
 
 
-@kernel
+@part
 def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, calendar, phases, count):
     """From the next call on the member takes one token a call, `tokens_left` times; it holds `kv_tokens` now."""
     call = count[CALL]
@@ -156,7 +156,7 @@ def start_decoding(s, kv_tokens, tokens_left, block_size, prefix_caching, live, 
     count[DECODING_KV] += kv_tokens
 
 
-@kernel
+@part
 def stop_decoding(s, kv_tokens, prefix_caching, live, calendar, phases, count):
     """The member finished or is preempted, with `kv_tokens` tokens."""
     live[s, DECODING] = 0

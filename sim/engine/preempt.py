@@ -1,7 +1,7 @@
 """Preemption by recompute: a victim loses its blocks, keeps its tokens and returns to the queue."""
 
 from sim.engine.inputs import Order
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.kv_memory import release, release_blocks
 from sim.engine.members import leave, stop_decoding
 from sim.engine.segments import settle_held, settle_memory, settle_tokens
@@ -42,7 +42,7 @@ from sim.engine.state import (
 from sim.engine.waiting import put_back
 
 
-@kernel
+@part
 def computed_before(s, live, count):
     """KV tokens of a member before this call."""
     if live[s, DECODING]:
@@ -50,7 +50,7 @@ def computed_before(s, live, count):
     return live[s, COMPUTED]
 
 
-@kernel
+@part
 def victim(order, asked, live, out_s, count):
     """Who gives way: the last admitted; by priority the largest (priority, arrival), the earliest of equals."""
     if order == Order.FCFS:
@@ -67,7 +67,7 @@ def victim(order, asked, live, out_s, count):
     return chosen
 
 
-@kernel
+@part
 def preempt(s, rules, inputs, members, records, gap_stack, heap, cache, count, real):
     """Throw a member out; what this call had scheduled for it is undone, but keys it set stay (vLLM's phantoms)."""
     i = members.live[s, REQUEST]
@@ -102,7 +102,7 @@ def preempt(s, rules, inputs, members, records, gap_stack, heap, cache, count, r
     put_back(i, rules.order, inputs.asked[i, PRIORITY], heap, records.out_n, count)
 
 
-@kernel
+@part
 def note_late(s, live, slots, count):
     """The step in flight samples a token for a victim: it will be delivered all the same."""
     if live[s, FIRST_SAMPLE] > count[FLIGHT_CALL]:
@@ -113,7 +113,7 @@ def note_late(s, live, slots, count):
     count[LATE_DECODING] += live[s, FIRST_SAMPLE] < count[FLIGHT_CALL]
 
 
-@kernel
+@part
 def drop_partial(s, slots, count):
     """Take a slot out of the list of members in mid-prompt, which stays in running order."""
     kept = 0

@@ -6,7 +6,7 @@ newest first, so the last match is the oldest still registered. Source: golden R
 
 import numpy as np
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.state import (
     CACHED_IDLE,
     CONTENT,
@@ -36,7 +36,7 @@ NO_KEY = 0  # key before the first block
 LOW_BITS = (1 << 31) - 1
 
 
-@kernel
+@part
 def mix(key, content, length):
     """Next key of a chain after `length` tokens of `content`.
 
@@ -48,7 +48,7 @@ def mix(key, content, length):
     return (high << 31) | low
 
 
-@kernel
+@part
 def next_key(key, i, block, block_size, first_segment, end_segment, segments):
     """Key of block number `block` of request `i`, from the key of the block before.
 
@@ -84,7 +84,7 @@ def next_key(key, i, block, block_size, first_segment, end_segment, segments):
     return mix(key, run_content, run_len)
 
 
-@kernel
+@part
 def find(key, blocks, key_heads):
     """Oldest registered block with this key, or -1."""
     low = np.int32(key & LOW_BITS)
@@ -98,7 +98,7 @@ def find(key, blocks, key_heads):
     return found
 
 
-@kernel
+@part
 def register(b, key, owner_seq, blocks, key_heads, count):
     """A full block becomes findable, as the newest of its hash chain.
 
@@ -123,7 +123,7 @@ def register(b, key, owner_seq, blocks, key_heads, count):
         count[HEAD_KNOWN_GOOD] = 0
 
 
-@kernel
+@part
 def unregister(b, blocks, key_heads, count):
     """The block's content is about to be overwritten."""
     chain = blocks[b, KEY_LOW] & (len(key_heads) - 1)
@@ -139,14 +139,14 @@ def unregister(b, blocks, key_heads, count):
     forget_head_if_watched(blocks[b, WATCH], count)
 
 
-@kernel
+@part
 def forget_head_if_watched(watch, count):
     """What was found for the queue's head must be looked up again when one of its blocks changes."""
     if watch == count[HEAD_WATCH]:
         count[HEAD_KNOWN_GOOD] = 0
 
 
-@kernel
+@part
 def take_free_block(typical, blocks, key_heads, count):
     """The block at the front of the free ring, for one request; it loses its key."""
     b = blocks[0, FREE_NEXT]
@@ -160,7 +160,7 @@ def take_free_block(typical, blocks, key_heads, count):
     return b
 
 
-@kernel
+@part
 def share_block(b, typical, block_size, blocks, count):
     """One more request refers to a full block found by its key."""
     if blocks[b, REFS] == 0:
@@ -182,7 +182,7 @@ def share_block(b, typical, block_size, blocks, count):
     blocks[b, TYPICAL_REFS] += typical
 
 
-@kernel
+@part
 def drop_block(b, typical, tokens, block_size, to_back, blocks, count):
     """One request less refers to a block that holds `tokens` tokens."""
     was_typical = blocks[b, TYPICAL_REFS] > 0
@@ -203,7 +203,7 @@ def drop_block(b, typical, tokens, block_size, to_back, blocks, count):
         count[STRAGGLER_BLOCKS] += 1
 
 
-@kernel
+@part
 def free_block(b, to_back, blocks, count):
     """Into the free ring: with a key to the back, without one to the front or, in older releases, to the back."""
     count[CACHED_IDLE] += blocks[b, KEY_HIGH] >= 0

@@ -1,6 +1,6 @@
 """The full step table: one row a call that scheduled or preempted, for golden replays and the batch theatre."""
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
     BASE,
@@ -55,7 +55,7 @@ from sim.engine.state import (
 )
 
 
-@kernel
+@part
 def has_room(tape, slots, count):
     """Whether one more call of a full batch can be recorded."""
     members = len(slots)
@@ -69,7 +69,7 @@ def has_room(tape, slots, count):
     )
 
 
-@kernel
+@part
 def record_call(end_s, block_size, tape, live, slots, count, real):
     """The call as it stands right after scheduling; its row."""
     row = begin_row(end_s, tape, slots, count, real)
@@ -108,7 +108,7 @@ def begin_row(end_s, tape, slots, count, real):
     return row
 
 
-@kernel
+@part
 def begin_outputs(row, tape, count):
     """Where the lists of a row's outputs begin: outputs come in the order of the rows."""
     tape.numbers[row, T_FINISHED] = count[FINISHED_RECORDED]
@@ -116,7 +116,7 @@ def begin_outputs(row, tape, count):
     tape.numbers[row, T_DROPPED] = count[DROPPED_RECORDED]
 
 
-@kernel
+@part
 def record_chunk(i, tokens, before, block_size, tape, count):
     """The request computes so many tokens after those before."""
     entry = count[SCHEDULED_RECORDED]
@@ -127,7 +127,7 @@ def record_chunk(i, tokens, before, block_size, tape, count):
     count[SCHEDULED_RECORDED] += 1
 
 
-@kernel
+@part
 def tokens_ahead(s, live, count):
     """Tokens that a member samples in this call and in the step in flight."""
     if live[s, HELD_DONE]:
@@ -139,7 +139,7 @@ def tokens_ahead(s, live, count):
     return completes + (1 if live[s, FIRST_SAMPLE] == count[FLIGHT_CALL] else 0)  # passed over with a token on its way
 
 
-@kernel
+@part
 def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
     """What the step's outputs bring, each list in running order, before anybody leaves."""
     begin_outputs(row, tape, count)
@@ -160,7 +160,7 @@ def record_outputs(tape, row, parity, asked, live, slots, flight, out_n, count):
         count[DROPPED_RECORDED] += 1
 
 
-@kernel
+@part
 def record_due(due, before_seq, tape, parity, live, slots, flight, count):
     """Record members that end, from entry `due` on, up to a place in the running order; the next entry."""
     while due < flight[parity, F_NUM_DUE]:
@@ -174,7 +174,7 @@ def record_due(due, before_seq, tape, parity, live, slots, flight, count):
     return due
 
 
-@kernel
+@part
 def record_end(tape, row, count):
     """The call after its outputs were applied."""
     tape.numbers[row, T_FREE_END] = count[FREE]

@@ -8,7 +8,7 @@ Source: schedulers.md, section 4 (`trail`, `elis`).
 
 import numpy as np
 
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 
 FADED = 1e-30  # belief below this counts as none; products of it would be slow and tell nothing
 
@@ -18,7 +18,7 @@ FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
-@kernel
+@part
 def random_53(key, i, number):
     """Random whole number below 2^53 that belongs to a request and the number of its look."""
     # Number `number` of request i's own stretch of the sequence that starts at `key`.
@@ -28,7 +28,7 @@ def random_53(key, i, number):
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11))
 
 
-@kernel
+@part
 def look(i, number, remaining, key, width, scale, thresholds):
     """Class that a look at the request names, while `remaining` tokens are still to come."""
     last = thresholds.shape[0] - 1
@@ -40,7 +40,7 @@ def look(i, number, remaining, key, width, scale, thresholds):
     return seen
 
 
-@kernel
+@part
 def age(i, tokens, width, posterior):
     """Move the belief about request `i` on by so many generated tokens."""
     last = posterior.shape[1] - 1
@@ -52,7 +52,7 @@ def age(i, tokens, width, posterior):
         posterior[i, last] *= 1.0 - move
 
 
-@kernel
+@part
 def weigh(i, seen, likelihood, posterior):
     """Bayes' rule: what a look that named class `seen` says of request `i`."""
     total = 0.0
@@ -66,7 +66,7 @@ def weigh(i, seen, likelihood, posterior):
             posterior[i, c] = posterior[i, c] / total if posterior[i, c] > FADED * total else 0.0
 
 
-@kernel
+@part
 def expected_remaining(i, width, posterior):
     """Mean of the believed tokens still to come; each class counts as its middle."""
     total = 0.0

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sim.engine.inputs import SHARED_TEXT, Floats, Ints, Requests
-from sim.engine.kernel import kernel
+from sim.engine.kernel import part
 from sim.engine.state import ARRIVAL_S, ARRIVED, CONTENT, FIRST_TRIES, NUM_DUE, State
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pool_of(requests: Requests, asked: np.ndarray) -> Pool:
     return Pool(asked[:rows].copy(), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
 
 
-@kernel
+@part
 def deal(i, row, pool, asked):
     """Row `row` arrives as request `i`."""
     pool.order[i] = row
@@ -34,14 +34,14 @@ def deal(i, row, pool, asked):
     copy_row(pool.asked, row, asked, i)
 
 
-@kernel
+@part
 def copy_row(source, row, target, i):
     """Write row `row` of one array over row `i` of another; a slice would be copied to memory of its own first."""
     for column in range(target.shape[1]):
         target[i, column] = source[row, column]
 
 
-@kernel
+@part
 def name_quotes(first_segment, end_segment, place, segments):
     """What a text quotes is named by where that has arrived."""
     for segment in range(first_segment, end_segment):

@@ -1,7 +1,7 @@
 """What a member's stretch of decoding adds to its request's record, settled when the stretch ends."""
 
 from sim.engine.gaps import largest_since
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import (
     AGE,
     APPLIED_CALL,
@@ -20,14 +20,14 @@ from sim.engine.state import (
 )
 
 
-@kernel
+@part
 def mark_memory(s, live_s, real):
     """From here on the member holds KV tokens as it ages."""
     live_s[s, SEGMENT_S] = real[CLOCK]
     live_s[s, SEGMENT_AGE] = real[AGE]
 
 
-@kernel
+@part
 def settle_memory(s, live, live_s, out_s, real):
     """Record what the member has held since the mark."""
     i = live[s, REQUEST]
@@ -36,7 +36,7 @@ def settle_memory(s, live, live_s, out_s, real):
     mark_memory(s, live_s, real)
 
 
-@kernel
+@part
 def settle_held(s, live, live_s, out_s, real):
     """The same for a member that computes nothing more."""
     out_s[live[s, REQUEST], MEMORY_TOKEN_S] += live[s, COMPUTED] * (real[CLOCK] - live_s[s, SEGMENT_S])

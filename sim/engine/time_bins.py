@@ -5,27 +5,27 @@ touches one row; an iteration that crosses a border is split by overlap.
 """
 
 from sim.engine.accounts import NUM_COLUMNS
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import BIN, BIN_END, BIN_WIDTH, NUM_BINS
 
 OPEN = NUM_BINS  # the collecting row
 
 
-@kernel
+@part
 def put_into_bin(share, bins, count):
     """Add a share of the collecting row to the present bin."""
     for column in range(NUM_COLUMNS):
         bins[count[BIN], column] += share * bins[OPEN, column]
 
 
-@kernel
+@part
 def empty_open_row(bins):
     """Start collecting anew."""
     for column in range(NUM_COLUMNS):
         bins[OPEN, column] = 0.0
 
 
-@kernel
+@part
 def flush(bins, count):
     """Everything collected so far lies in the present bin."""
     put_into_bin(1.0, bins, count)
@@ -48,7 +48,7 @@ def split(start_s, end_s, bins, count, real):
     empty_open_row(bins)
 
 
-@kernel
+@part
 def merge_pairs(bins, count, real):
     """Neighbours become one bin of twice the width."""
     for pair in range(NUM_BINS // 2):

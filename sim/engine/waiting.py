@@ -3,11 +3,11 @@
 import math
 
 from sim.engine.inputs import Order
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.state import HEAD_KNOWN_GOOD, NEXT_WAITING, NUM_WAITING, WAIT_HEAD, WAIT_TAIL
 
 
-@kernel
+@part
 def comes_first(key, i, other_key, other):
     """Order of a heap: by key, then by id."""
     return key < other_key or (key == other_key and i < other)
@@ -55,7 +55,7 @@ def heap_pop(heap, size):
     return int(top)
 
 
-@kernel
+@part
 def enqueue(i, order, priority, heap, out_n, count):
     """A request joins the queue behind those of its rank."""
     if order == Order.FCFS:
@@ -72,7 +72,7 @@ def enqueue(i, order, priority, heap, out_n, count):
     count[NUM_WAITING] += 1
 
 
-@kernel
+@part
 def put_back(i, order, priority, heap, out_n, count):
     """A preempted request returns: to the front under FCFS, to its rank else."""
     if order == Order.FCFS:
@@ -86,7 +86,7 @@ def put_back(i, order, priority, heap, out_n, count):
     count[NUM_WAITING] += 1
 
 
-@kernel
+@part
 def head_of_queue(order, heap, count):
     """The request served next; the queue must not be empty."""
     if order == Order.FCFS:
@@ -94,7 +94,7 @@ def head_of_queue(order, heap, count):
     return int(heap[0, 1])
 
 
-@kernel
+@part
 def dequeue(order, heap, out_n, count):
     """Take the head out of the queue."""
     if order == Order.FCFS:
@@ -105,7 +105,7 @@ def dequeue(order, heap, out_n, count):
     count[HEAD_KNOWN_GOOD] = 0
 
 
-@kernel
+@part
 def remove(i, order, heap, out_n, count):
     """Take a request out of the queue, wherever it stands."""
     count[HEAD_KNOWN_GOOD] = 0
@@ -133,7 +133,7 @@ def remove(i, order, heap, out_n, count):
     count[NUM_WAITING] -= 1
 
 
-@kernel
+@part
 def sift_up(at, heap):
     """Restore a heap after the entry at `at` became smaller."""
     key = heap[at, 0]

@@ -16,7 +16,7 @@ from sim.engine.general.state import (
     STEP,
     WHERE,
 )
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.kv_memory import blocks_for, fill
 from sim.engine.members import join
 from sim.engine.state import (
@@ -62,7 +62,7 @@ def admit_waiting(left, only_swapped, rules, inputs, hints, members, records, he
         left -= tokens
 
 
-@kernel
+@part
 def may_be_admitted(rules, count):
     """Whether it is worth trying: false when the queue's head is known to want more than is free."""
     if count[NUM_WAITING] == 0 or count[NUM_RUNNING] >= count[SEATS]:

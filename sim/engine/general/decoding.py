@@ -18,7 +18,7 @@ from sim.engine.general.state import (
     REDO_UNTIL,
     YOUNG,
 )
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.members import append_to_list, remove_from_list
 from sim.engine.segments import settle_memory, settle_tokens
 from sim.engine.state import (
@@ -158,7 +158,7 @@ def drop_from(s, column, size, slots):
     return kept
 
 
-@kernel
+@part
 def grow_decoding(block_size, phases, count):
     """Every decoding member takes a token and, at a border, a block, which must be there."""
     phase = count[CALL_PHASE]
