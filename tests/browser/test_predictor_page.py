@@ -1,10 +1,12 @@
 """Predictor in a real browser: answers read off the page, progressive, live and accessible."""
 
+import contextlib
 import json
 import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 
 from sim.presets import preset
 from sim.scenario import with_values
@@ -81,7 +83,10 @@ def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
     told = page.get_by_text("Stopped after").first
     for seed in (9, 10, 11):  # the work may end of itself while the button is being reached for
         page.goto(f"{server}/predictor?preset=reasoning&seed={seed}&at=saturated")
-        page.get_by_role("button", name="Stop").first.click(timeout=120_000)
+        stop = page.get_by_role("button", name="Stop").first
+        stop.wait_for(timeout=120_000)
+        with contextlib.suppress(PlaywrightError):  # gone
+            stop.click(timeout=5_000)
         settled(charts=CHARTS)
         if told.count():
             break
