@@ -319,7 +319,8 @@ def simulate(
         if start == math.inf:
             break
         if start > now:
-            start = min([start, *(each.arrival + case.timeout_s for each in scheduler.waiting)])
+            ends = [each.arrival + case.timeout_s for each in scheduler.waiting]
+            start = max(now, min([start, *ends]))  # patience may have ended while an iteration ran
             _observe(Moment(now, start, [], [], 0.0, 0.0, is_iteration=False), scheduler, observe)
             now = start
             continue

@@ -141,8 +141,9 @@ def advance(
         if count[NUM_RUNNING] == 0:
             if count[NUM_DONE] == count[EXPECTED]:
                 return Stop.DONE
-            resume_s = next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real)
-            if resume_s > real[CLOCK] and real[CLOCK] < until_s:
+            start_s = next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real)
+            if start_s > real[CLOCK] and real[CLOCK] < until_s:
+                resume_s = min(start_s, next_give_up_s(rules, records, more, count, real))
                 if resume_s == math.inf and until_s == math.inf:
                     return Stop.STUCK
                 wait_until(min(resume_s, until_s), rules, members, records, state.bins, count, real)
@@ -360,10 +361,15 @@ def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, cou
         return next_s
     if rules.batching == Batching.ITERATION:
         return real[CLOCK]
-    start_s = may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real)
-    if rules.timeout_s > 0.0:
-        start_s = min(start_s, records.out_s[oldest(more, count), ARRIVAL_S] + rules.timeout_s)
-    return start_s
+    return may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real)
+
+
+@kernel
+def next_give_up_s(rules, records, more, count, real):
+    """With an empty server: when the patience of whoever waits longest ends, now if it has ended already."""
+    if rules.timeout_s == 0.0 or count[NUM_WAITING] == 0:
+        return math.inf
+    return max(real[CLOCK], records.out_s[oldest(more, count), ARRIVAL_S] + rules.timeout_s)
 
 
 @kernel
