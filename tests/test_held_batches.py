@@ -45,6 +45,14 @@ class TestSequenceScheduling:
         assert result.ttft_s.tolist() == [1, 1, 5, 5]
         assert result.tpot_label == "TPOT"
 
+    def test_who_loses_patience_while_an_iteration_runs_is_not_served_before_the_group_is_whole(self) -> None:
+        # the third comes at 0.5 and is seen at 1, when its patience ends; the fourth, of the same group, comes at 100
+        impatient = planned(predictor__kind="oracle", scheduler__group_size=2, workload__client_timeout_s=0.5)
+        result = run(impatient, trace([1, 1, 1, 1], arrival_s=[0, 0, 0.5, 100]))
+        assert ends(result)[:2] == [1, 1]
+        assert result.run.outcome.emitted.tolist() == [1, 1, 0, 1]
+        assert ends(result)[3] == 101
+
     def test_an_answer_that_was_cut_comes_whole_with_the_batch_of_its_second_run(self) -> None:
         # predicted as 2 and 4: the batch ends after four steps, and who wanted 8 starts again
         half = planned(predictor__kind="point", predictor__spread=0.0, predictor__bias=math.log(0.5))
