@@ -1,7 +1,7 @@
 """The iteration loop: arrivals, running members, admission, step time, accounts, outputs.
 
-A tuple of arrays is copied whole wherever it is assigned or passed, so the state is unpacked once and helpers get the
-arrays they touch.
+A tuple of arrays is copied whole wherever it is passed: to a `@part` that costs nothing, a `@kernel` gets the arrays it
+touches.
 """
 
 import math
@@ -122,35 +122,16 @@ class Stop(IntEnum):
 def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape, until_s, max_calls, is_recording):
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
     arrival_s = inputs.arrival_s
-    (
-        count,
-        real,
-        live,
-        live_s,
-        slots,
-        calendar,
-        phases,
-        flight,
-        flight_s,
-        out_s,
-        out_n,
-        gap_stack,
-        gap_hist,
-        bins,
-        heap,
-        thinking,
-        blocks,
-        table,
-        key_heads,
-    ) = state
-    members = Members(live, live_s, slots, calendar, phases)
-    records = RequestRecords(out_s, out_n)
-    cache = Cache(blocks, table, key_heads)
+    count, real = state.counts, state.real
+    live, slots, out_s, heap, thinking = state.live, state.slots, state.out_s, state.heap, state.thinking
+    members = Members(live, state.live_s, slots, state.calendar, state.phases)
+    records = RequestRecords(out_s, state.out_n)
+    cache = Cache(state.blocks, state.table, state.key_heads)
     depth = 2 if rules.is_async else 1
     for _ in range(max_calls):
         # arrivals, and pauses while the server is empty
         if next_arrival_s(users, arrival_s, thinking, count) <= real[CLOCK]:
-            join_arrivals(users, rules, inputs, pool, thinking, out_s, out_n, heap, count, real)
+            join_arrivals(users, rules, inputs, pool, thinking, out_s, state.out_n, heap, count, real)
         if count[NUM_RUNNING] + count[IN_FLIGHT] == 0:
             if count[NUM_DONE] == count[EXPECTED] and not count[UNANNOUNCED]:
                 return Stop.DONE
@@ -158,7 +139,7 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
             if resume_s > real[CLOCK] and real[CLOCK] < until_s and not count[UNANNOUNCED]:
                 if resume_s == math.inf and until_s == math.inf:
                     return Stop.STUCK
-                pass_pause(min(resume_s, until_s), rules.block_size, live, slots, out_s, bins, count, real)
+                pass_pause(min(resume_s, until_s), rules.block_size, live, slots, out_s, state.bins, count, real)
                 continue
         if real[CLOCK] >= until_s:
             return Stop.TIME
@@ -169,49 +150,19 @@ def advance(rules, inputs, pool, users, beyond_s, kv_s, attention_s, state, tape
         is_stuck = False
         is_called = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if is_called:
-            schedule(rules, inputs, members, records, gap_stack, heap, cache, count, real)
+            schedule(rules, inputs, members, records, state.gap_stack, heap, cache, count, real)
             tokens, is_stuck = push(
-                rules,
-                inputs,
-                beyond_s,
-                kv_s,
-                attention_s,
-                members,
-                records,
-                flight,
-                flight_s,
-                tape,
-                is_recording,
-                count,
-                real,
+                rules, inputs, beyond_s, kv_s, attention_s, members, records, state, tape, is_recording
             )
         # apply the oldest step, unless the queue has room and there is more to schedule
         is_busy = tokens > 0 or count[NUM_RUNNING] + count[NUM_WAITING] > 0
         if not (is_called and count[IN_FLIGHT] < depth and is_busy):
-            pull(
-                rules,
-                inputs,
-                kv_s,
-                members,
-                records,
-                flight,
-                flight_s,
-                gap_stack,
-                gap_hist,
-                bins,
-                heap,
-                thinking,
-                cache,
-                tape,
-                is_recording,
-                count,
-                real,
-            )
+            pull(rules, inputs, kv_s, members, records, cache, state, tape, is_recording)
         if tokens == 0:
             if is_stuck:
                 return Stop.STUCK
             if rules.is_async and count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0:
-                pass_pause(real[CLOCK] + rules.pause_s, rules.block_size, live, slots, out_s, bins, count, real)
+                pass_pause(real[CLOCK] + rules.pause_s, rules.block_size, live, slots, out_s, state.bins, count, real)
     return Stop.CALLS
 
 
@@ -234,10 +185,9 @@ def schedule(rules, inputs, members, records, gap_stack, heap, cache, count, rea
 
 
 @part
-def push(
-    rules, inputs, beyond_s, kv_s, attention_s, members, records, flight, flight_s, tape, is_recording, count, real
-):
+def push(rules, inputs, beyond_s, kv_s, attention_s, members, records, state, tape, is_recording):
     """Put the step into the queue of those in flight; its tokens, and whether nothing will ever run again."""
+    count, real, flight = state.counts, state.real, state.flight
     parity = count[PUSHED] & 1
     clear_chunks(count, real)
     has_chunks = count[NUM_PARTIAL] + count[NUM_FRESH] > 0
@@ -250,7 +200,7 @@ def push(
     if rules.is_async and tokens == 0:
         end_s = real[START_S]
     is_stuck = tokens == 0 and waits_for_ever(count)
-    launch(parity, tokens, token_s, end_s, flight, flight_s, count, real)
+    launch(parity, tokens, token_s, end_s, flight, state.flight_s, count, real)
     if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0 or not rules.is_async):
         flight[parity, F_ROW] = record_call(end_s, rules.block_size, tape, members.live, members.slots, count, real)
     if has_chunks:
@@ -264,41 +214,46 @@ def push(
 
 
 @part
-def pull(
-    rules,
-    inputs,
-    kv_s,
-    members,
-    records,
-    flight,
-    flight_s,
-    gap_stack,
-    gap_hist,
-    bins,
-    heap,
-    thinking,
-    cache,
-    tape,
-    is_recording,
-    count,
-    real,
-):
+def pull(rules, inputs, kv_s, members, records, cache, state, tape, is_recording):
     """Apply the oldest step in flight."""
+    count, real, flight = state.counts, state.real, state.flight
     live, slots = members.live, members.slots
     parity = (count[PUSHED] - count[IN_FLIGHT]) & 1
     row = flight[parity, F_ROW]
     free_row = Bin.FREE_NO_DEMAND
     if count[NUM_WAITING] > 0:
         if not count[HEAD_KNOWN_GOOD]:
-            look_at_head(rules, inputs, heap, records, cache, count)
+            look_at_head(rules, inputs, state.heap, records, cache, count)
         free_row = row_of_free_blocks(rules.batching, rules.keep_blocks, count)
-    end_s = max(real[CLOCK], flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
+    end_s = max(real[CLOCK], state.flight_s[parity, F_END_S])  # an empty step may have ended before a pause did
     account_for(
-        parity, end_s, kv_s, inputs.linear_s[0], free_row, rules.block_size, flight, flight_s, bins, count, real
+        parity,
+        end_s,
+        kv_s,
+        inputs.linear_s[0],
+        free_row,
+        rules.block_size,
+        flight,
+        state.flight_s,
+        state.bins,
+        count,
+        real,
     )
     count[SUM_OUTPUT] += flight[parity, F_DECODING] + flight[parity, F_CHUNKS_DONE] - flight[parity, F_DROPPED]
     count[EPOCH] += 1
-    pass_time(parity, end_s, rules.batch_delivery, live, slots, flight, records.out_s, gap_stack, gap_hist, count, real)
+    pass_time(
+        parity,
+        end_s,
+        rules.batch_delivery,
+        live,
+        slots,
+        flight,
+        records.out_s,
+        state.gap_stack,
+        state.gap_hist,
+        count,
+        real,
+    )
     if is_recording or rules.prefix_caching:
         sort_slots(DUE_LIST + parity, flight[parity, F_NUM_DUE], SEQ, slots, live)
     if count[NUM_LATE] > 0:
@@ -306,11 +261,13 @@ def pull(
     if is_recording and row >= 0:
         record_outputs(tape, row, parity, inputs.asked, live, slots, flight, records.out_n, count)
     if count[NUM_LATE] > 0:
-        deliver_late(rules, inputs, members, records, gap_hist, heap, thinking, count, real)
+        deliver_late(rules, inputs, members, records, state.gap_hist, state.heap, state.thinking, count, real)
     if flight[parity, F_NUM_SAMPLED] > 0:
-        note_sampled(parity, rules.batch_delivery, members, flight, records, gap_hist, count, real)
+        note_sampled(parity, rules.batch_delivery, members, flight, records, state.gap_hist, count, real)
     if flight[parity, F_NUM_DUE] > 0:
-        finish_members(parity, rules, inputs, members, flight, records, gap_stack, thinking, cache, count, real)
+        finish_members(
+            parity, rules, inputs, members, flight, records, state.gap_stack, state.thinking, cache, count, real
+        )
     if is_recording and row >= 0:
         record_end(tape, row, count)
     land(rules.is_async, flight, count)

@@ -73,11 +73,13 @@ def loop_of(scenario: Scenario) -> str:
 @contextmanager
 def _no_collections() -> Iterator[None]:
     """A tenth of the compile time goes into looking for garbage among what Numba still needs."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
 
 
 def _compile_in_process(loops: Sequence[str]) -> subprocess.Popen[bytes]:
