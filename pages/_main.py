@@ -3,13 +3,16 @@
 import time
 
 import streamlit as st
-from ui.frame import foreseen, frame
-from ui.pool import page_first
 from ui.style import style
 
 HEAD_START_S = 0.12  # of the curves over the sidebar, which costs the browser as much to draw
 
 st.set_page_config(page_title="Longtail", page_icon="📈", layout="wide")
+style()  # hides Streamlit's own Stop, which leaves a page empty; so it does not wait for what is imported below
+
+from ui.frame import foreseen, frame  # noqa: E402
+from ui.pool import page_first  # noqa: E402
+
 explore = st.Page("explore.py", title="Explore", default=True)
 page = st.navigation(
     [
@@ -27,7 +30,6 @@ page = st.navigation(
     ],
     position="top",
 )
-style()
 with page_first():
     ahead = foreseen() if page == explore else None
     if ahead is not None:  # curves first: what stands in the sidebar is known and can wait

@@ -83,8 +83,9 @@ def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
     told = page.get_by_text("Stopped after").first
     for seed in (9, 10, 11):  # the work may end of itself while the button is being reached for
         page.goto(f"{server}/predictor?preset=reasoning&seed={seed}&at=saturated")
-        stop = page.get_by_role("button", name="Stop").first
+        stop = page.locator(".st-key-stop_capacities").get_by_role("button", name="Stop")  # of what is done last
         stop.wait_for(timeout=120_000)
+        assert page.get_by_test_id("stHeader").get_by_role("button", name="Stop").count() == 0  # Streamlit's own
         with contextlib.suppress(PlaywrightError):  # gone
             stop.click(timeout=5_000)
         settled(charts=CHARTS)
