@@ -19,7 +19,7 @@ from conftest import BROWSERS, FLAGS, start_server
 from scrub_page import TEXTS, THUMB
 
 KNOB, POSITIONS = "rate", ["5", "6", "8", "10", "12", "15"]
-SECONDS, HALF_WIDTH_PX = 5.0, 6
+SECONDS, HALF_WIDTH_PX, STEP_PX = 5.0, 8.0, 4.0  # so each move of the pointer comes to another position
 WATCH = """
 key => {
   const charts = ['throughput', 'latency', 'memory', 'load'];
@@ -81,12 +81,13 @@ def measure(page: Any) -> None:
     page.wait_for_selector("h1[data-scrub]")
     page.wait_for_timeout(500)
     page.evaluate(WATCH, KNOB)
-    began, at, step = time.perf_counter(), 0.0, 3.0  # about one position a move
+    began, at, step, pointer_moves = time.perf_counter(), 0.0, STEP_PX, 0
     while time.perf_counter() - began < SECONDS:
         at += step
         if abs(at) >= HALF_WIDTH_PX:
             step = -step
         page.mouse.move(x + at, y)
+        pointer_moves += 1
     seen = page.evaluate(RESULT)
     page.mouse.up()
     ticks = seen["ticks"]
@@ -95,7 +96,9 @@ def measure(page: Any) -> None:
     print(f"dragging {KNOB} over {len(seen['texts'])} positions, four charts, at most {seen['points']} points a line")
     print(f"  frames a second                   {len(gaps) / seconds:6.1f}")
     print(f"  slowest frame but one in a hundred {gaps[int(0.99 * len(gaps))]:5.0f} ms")
-    print(f"  moves of all four charts a second {seen['moved'] / seconds:6.1f}")
+    print(
+        f"  moves of all four charts a second {seen['moved'] / seconds:6.1f}, of the pointer {pointer_moves / seconds:.1f}"
+    )
 
 
 if __name__ == "__main__":
