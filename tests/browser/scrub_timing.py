@@ -96,9 +96,8 @@ def measure(page: Any) -> None:
     print(f"dragging {KNOB} over {len(seen['texts'])} positions, four charts, at most {seen['points']} points a line")
     print(f"  frames a second                   {len(gaps) / seconds:6.1f}")
     print(f"  slowest frame but one in a hundred {gaps[int(0.99 * len(gaps))]:5.0f} ms")
-    print(
-        f"  moves of all four charts a second {seen['moved'] / seconds:6.1f}, of the pointer {pointer_moves / seconds:.1f}"
-    )
+    print(f"  moves of all four charts a second {seen['moved'] / seconds:6.1f}")
+    print(f"  moves of the pointer a second     {pointer_moves / seconds:6.1f}")
 
 
 if __name__ == "__main__":
