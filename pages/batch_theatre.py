@@ -1,8 +1,8 @@
 """Batch theatre: one run step by step, as the scheduler decided it."""
 
 import streamlit as st
-from ui import runs
 from ui.header import header
+from ui.refusal import refuse, runnable
 from ui.theatre import recorded, theatre
 
 from sim.errors import ScenarioError
@@ -10,12 +10,7 @@ from sim.studies.theatre_play import MAX_REQUESTS
 from sim.view.theatre_words import bounds, verdict
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
+runnable(asked)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center", key="theatre_size"):
     num_requests = st.select_slider(
@@ -32,9 +27,7 @@ try:
     run, text = recorded(asked, num_requests)
 except ScenarioError as error:
     with head:
-        header("This scenario cannot run.", asked, can_pin=False)
-    st.error(str(error))
-    st.stop()
+        refuse(str(error), asked)
 with head:
     header(verdict(run), asked, can_pin=False)
 note.caption(bounds(run))

@@ -1,10 +1,11 @@
 """Capacity: how many replicas and GPUs a load needs, at what price, and what would change the bill."""
 
 import streamlit as st
-from ui import capacity_cards, runs
+from ui import capacity_cards
 from ui.capacity_jobs import LIGHT, base_job, deployment_job, is_found, what_if_job
 from ui.card import card
 from ui.header import header
+from ui.refusal import refuse, runnable
 from ui.tiles import draw
 from ui.watch import watch
 
@@ -13,13 +14,7 @@ from sim.studies.load_curve import without_load
 from sim.view import capacity as words
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
-scenario = without_load(asked.scenario)
+scenario = without_load(runnable(asked))
 head, numbers = st.container(), st.container()
 terms = capacity_cards.controls(scenario)
 left, right = st.columns(2, gap="small")
@@ -35,9 +30,7 @@ own = words.own_option(scenario, searched, terms)
 
 with head:
     if job.problem:
-        header("No rate can be found that this server sustains.", asked, can_pin=False)
-        st.error(job.problem)
-        st.stop()
+        refuse(job.problem, asked, "No rate can be found that this server sustains.")
     header(words.verdict(own, terms) if own else words.SEARCHING, asked, can_pin=False)
     st.caption(words.interval_sentence(own, replications(scenario)) if own else words.limits_sentence(scenario))
     if not is_complete:

@@ -5,6 +5,7 @@ from ui import cards, runs
 from ui.header import header
 from ui.meeting import is_meeting, meeting
 from ui.positions import positions
+from ui.refusal import refusal
 from ui.run_job import long_runs, wait_for
 from ui.scrub import scrub
 from ui.tiles import tiles
@@ -13,13 +14,12 @@ from sim.view.verdict import verdict
 
 asked = st.session_state.asked
 job = long_runs(asked)
-current, refusal = runs.current_view(asked) if job is None else (None, "")
+current, why_not = runs.current_view(asked) if job is None else (None, "")
 if job is not None:
     header("A long run: curves come when it is done.", asked, can_pin=False)
     wait_for(job)
 elif current is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(refusal)
+    refusal(why_not, asked)
 elif is_meeting():
     meeting(asked, current, runs.pinned_views(asked)[0])
 else:

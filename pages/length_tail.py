@@ -4,28 +4,22 @@ import streamlit as st
 from ui import cards, length_cards, runs
 from ui.header import header
 from ui.length_jobs import counterfactual_job, spread_job
+from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
 from sim.studies.counterfactuals import has_all
 from sim.view.length_tail import MASTER, verdict
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
+scenario, trace = runnable(asked), asked.trace
 try:
-    current = runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
-    made = runs.outputs(asked.scenario, asked.trace)
+    current = runs.view(scenario, trace, is_saturated=asked.is_saturated)
+    made = runs.outputs(scenario, trace)
 except ScenarioError as error:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(str(error))
-    st.stop()
-spreads, worlds = spread_job(asked.scenario, asked.trace), counterfactual_job(asked.scenario, asked.trace)
+    refuse(str(error), asked)
+spreads, worlds = spread_job(scenario, trace), counterfactual_job(scenario, trace)
 
-is_known = has_all(worlds.found, MASTER, asked.scenario, asked.trace)
+is_known = has_all(worlds.found, MASTER, scenario, trace)
 header(verdict(current.summary, worlds.found, is_known=is_known), asked)
 cards.banners(current, "")
 left, right = st.columns([0.92, 1.08], gap="small")
@@ -35,7 +29,7 @@ with left:
 with right:
     length_cards.length_table(made)
     length_cards.spread(spreads, current)
-length_cards.counterfactual_table(worlds, asked.scenario, current)
+length_cards.counterfactual_table(worlds, scenario, current)
 length_cards.paths(current)
 left, right = st.columns(2, gap="small")
 with left:

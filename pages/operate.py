@@ -1,22 +1,17 @@
 """Operate: what can be done without knowing lengths: cap, margins, routing, and a target that says what it assumes."""
 
 import streamlit as st
-from ui import operate_cards, runs
+from ui import operate_cards
 from ui.card import card
 from ui.header import header
 from ui.operate_jobs import cap_job
+from ui.refusal import runnable
 from ui.watch import watch
 
 from sim.view import operate as words
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
-scenario, trace = asked.scenario, asked.trace
+scenario, trace = runnable(asked), asked.trace
 head = st.container()
 left, right = st.columns(2, gap="small")
 with left, card("cap", "An output cap"):

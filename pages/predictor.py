@@ -4,6 +4,7 @@ import streamlit as st
 from ui import predictor_cards, runs
 from ui.header import header
 from ui.predictor_jobs import capacity_job, error_job, published_job, trial_job
+from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
 from sim.studies.predictor.error_map import OBJECTIVES, direction
@@ -12,20 +13,13 @@ from sim.studies.saturated import saturated
 from sim.view.predictor import OBJECTIVE_HELP, verdict
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
+given = runnable(asked)
 head = st.container()
-scenario = saturated(asked.scenario) if asked.is_saturated else asked.scenario
+scenario = saturated(given) if asked.is_saturated else given
 try:
-    runs.view(asked.scenario, asked.trace, is_saturated=asked.is_saturated)
+    runs.view(given, asked.trace, is_saturated=asked.is_saturated)
 except ScenarioError as error:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(str(error))
-    st.stop()
+    refuse(str(error), asked)
 name = st.segmented_control(
     "Objective",
     tuple(OBJECTIVES),
@@ -37,7 +31,7 @@ name = st.segmented_control(
 )
 own = own_error(scenario)
 errors, trials = error_job(scenario, asked.trace), trial_job(scenario, asked.trace)
-published, capacities = published_job(scenario, asked.trace), capacity_job(asked.scenario, asked.trace)
+published, capacities = published_job(scenario, asked.trace), capacity_job(given, asked.trace)
 best = direction(errors.found, own[1], OBJECTIVES[name])
 with head:
     header(verdict(name, errors.found, trials.found, own[1]), asked)
@@ -55,6 +49,6 @@ with right:
 predictor_cards.uses(trials, own[1])
 left, right = st.columns([0.8, 1.2], gap="small")
 with left:
-    predictor_cards.money(capacities, asked.scenario)
+    predictor_cards.money(capacities, given)
 with right:
     predictor_cards.published_tables(published, trials, errors, name, own[1])

@@ -6,6 +6,7 @@ from ui import runs
 from ui.card import card
 from ui.compare_jobs import compare_job, points_of, rows_of
 from ui.header import header
+from ui.refusal import runnable
 
 from sim.studies.compare import overall_cv
 from sim.studies.load_curve import is_closed, load_of, without_load
@@ -13,13 +14,7 @@ from sim.view import compare as words
 from sim.view.load_figure import load_title
 
 asked = st.session_state.asked
-if asked.scenario is None:
-    header("This scenario cannot run.", asked, can_pin=False)
-    st.error(asked.refusal)
-    st.stop()
-
-runs.ready(asked.scenario)
-scenario, trace = asked.scenario, asked.trace
+scenario, trace = runnable(asked), asked.trace
 head = st.container()
 names, same_limits = cards.chosen(scenario.scheduler.system)
 every_load = runs.compared_loads(without_load(scenario), trace)
