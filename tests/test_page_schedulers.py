@@ -38,7 +38,7 @@ def test_numbers_are_those_of_the_library(page: AppTest) -> None:
     own = compared(simulate(scenario), float("nan"))
     shown = found["Sarathi-Serve"]
     assert shown["output tokens/s"] == pytest.approx(own.output_tokens_per_s, rel=0.006)
-    assert shown["TTFT p99 (s)"] == pytest.approx(own.ttft_p99_s, rel=0.006)
+    assert shown["p99 TTFT"] == pytest.approx(own.ttft_p99_s, rel=0.006)
     assert headline(page).split(" serves most")[0] in found
 
 
@@ -51,7 +51,7 @@ def test_rate_moves_the_rates_and_not_the_spread_of_lengths(page: AppTest) -> No
 
 
 def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) -> None:
-    app, column = open_schedulers(seqs="4"), "TTFT p99 (s)"
+    app, column = open_schedulers(seqs="4"), "p99 TTFT"
     before = rows(app)
     turn(app, "cmplimits", "true")
     after = rows(finished(app, is_working))

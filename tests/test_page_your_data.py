@@ -198,14 +198,14 @@ def test_a_server_stands_beside_the_simulation_in_the_same_units() -> None:
     app = your_data((SCRAPE.name, SCRAPE.read_bytes()))
     frame = app.dataframe[0].value
     assert list(frame[""]) == [
-        "running", "waiting", "KV blocks in use", "TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99"
+        "running", "waiting", "KV blocks in use", "p50 TTFT", "p99 TTFT", "p50 TPOT", "p99 TPOT"
     ]  # fmt: skip
     scenario = app.session_state.asked.scenario
     rows = {row.name: row for row in beside(read_scrape(SCRAPE), run_view(scenario))}
     assert rows["running"].server == (12 + 9) / 2  # of one engine
     assert rows["KV blocks in use"].server == 50
-    assert rows["TPOT p50"].middle == pytest.approx(1000 * run_view(scenario).summary["metrics"]["tpot_p50_s"])
-    assert rows["TPOT p50"].high == pytest.approx(1.1 * rows["TPOT p50"].middle)  # the band
+    assert rows["p50 TPOT"].middle == pytest.approx(1000 * run_view(scenario).summary["metrics"]["tpot_p50_s"])
+    assert rows["p50 TPOT"].high == pytest.approx(1.1 * rows["p50 TPOT"].middle)  # the band
     assert 0 < rows["KV blocks in use"].middle < 100
 
 

@@ -46,10 +46,10 @@ def chosen(own: str) -> tuple[tuple[str, ...], bool]:
 def table(rows: dict[str, Row]) -> None:
     """All numbers, a line a scheduler."""
     frame = pd.DataFrame(words.table(rows))
-    shown = frame.style.format(words.cell, subset=list(words.COLUMNS))
+    shown = frame.style.format({column: words.cell(column) for column in words.COLUMNS})
     for column, leading in words.leaders(words.ran(rows)).items():
         best = pd.IndexSlice[frame["scheduler"].isin([words.title(name) for name in leading]), [column]]
-        shown = shown.format(words.best_cell, subset=best).set_properties(subset=best, **BEST)
+        shown = shown.format(words.cell(column, is_best=True), subset=best).set_properties(subset=best, **BEST)
     st.dataframe(
         shown,
         hide_index=True,

@@ -36,7 +36,7 @@ def usages() -> None:
     with card("usages", "The same word elsewhere"):
         rows = [(each.word, each.who, each.means, each.here) for each in USAGES]
         st.markdown(_table(("word", "used by", "means there", "here"), rows))
-        st.caption("Percentiles lie between order statistics, linearly; P99 is not shown below 100 values.")
+        st.caption("Percentiles lie between order statistics, linearly; p99 is not shown below 100 values.")
 
 
 def rows_of_the_ledgers() -> None:

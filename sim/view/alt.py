@@ -23,9 +23,9 @@ def distribution(run: Distribution) -> str:
     """The percentiles people quote."""
     if not run.num_values:
         return f"{run.quantity.label}: no values."
-    marks = ", ".join(f"{name} {short_number(value * run.quantity.scale)}" for name, value in run.marks.items())
+    marks = ", ".join(f"{name} {run.quantity.told(value)}" for name, value in run.marks.items())
     within = "" if run.attainment is None else f"; {run.attainment:.1%} within the limit"
-    return f"Distribution of {run.quantity.label} in {run.quantity.unit}, {run.num_values:,} values: {marks}{within}."
+    return f"Distribution of {run.quantity.label}, {run.num_values:,} values: {marks}{within}."
 
 
 def memory(run: RunView) -> str:
@@ -47,6 +47,6 @@ def time(run: RunView) -> str:
 def load(points: Sequence[LoadPoint]) -> str:
     """How far the curve reaches."""
     if not points:
-        return "P99 latency and throughput against load; being computed."
+        return "p99 latency and throughput against load; being computed."
     best = max(point.output_tokens_per_s for point in points)
-    return f"P99 latency and output tokens/s against load, {len(points)} points; highest {short_number(best)} tokens/s."
+    return f"p99 latency and output tokens/s against load, {len(points)} points; highest {short_number(best)} tokens/s."

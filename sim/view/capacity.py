@@ -10,7 +10,7 @@ from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import Capacity, Searched, combined
 from sim.studies.deployments import named
 from sim.view.summary_rows import count
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_number, short_percent, short_time
 from sim.view.tiles import UNDEFINED, Tile, relative_change
 
 SEARCHING = "Searching for the largest rate that one replica sustains …"
@@ -106,7 +106,7 @@ def limits_sentence(scenario: Scenario) -> str:
     """The limits that a replica must keep."""
     names = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
     limits = [(label, value) for name, label in names.items() if (value := getattr(scenario.slo, name)) is not None]
-    return f"Limits: {', '.join(f'{label} {short_number(value)} ms' for label, value in limits)}."
+    return f"Limits: {', '.join(f'{label} {short_time(value / 1000)}' for label, value in limits)}."
 
 
 def tiles(option: Option | None, needed_rps: float) -> list[Tile]:

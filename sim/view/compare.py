@@ -1,13 +1,13 @@
 """Schedulers side by side, in words and rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sim.studies.compare import TARGET, Compared, Row, furthest
 from sim.systems import SYSTEMS
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_number, short_percent, short_time
 
 DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
 STAR = "★"  # of the best in a column
@@ -16,13 +16,14 @@ COLUMNS = {  # column of the table: field, factor, whether more is better
     "output tokens/s": ("output_tokens_per_s", 1.0, True),
     "good requests/s": ("good_rps", 1.0, True),
     "within limits (%)": ("attainment", 100.0, True),
-    "TTFT p99 (s)": ("ttft_p99_s", 1.0, False),
-    "TPOT p99 (ms)": ("tpot_p99_s", 1000.0, False),
+    "p99 TTFT": ("ttft_p99_s", 1.0, False),
+    "p99 TPOT": ("tpot_p99_s", 1.0, False),
     "preemptions": ("preemptions", 1.0, False),
     "KV in use (%)": ("kv_use", 100.0, None),
     "KV kept unused (%)": ("kv_pledged", 100.0, False),
     "CV in batch": ("batch_cv", 1.0, None),
 }
+TIMES = ("p99 TTFT", "p99 TPOT")  # columns of seconds
 
 
 def title(name: str) -> str:
@@ -59,14 +60,11 @@ def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
     return found
 
 
-def cell(value: float) -> str:
-    """A number of the table as it is shown."""
-    return "" if np.isnan(value) else short_number(value)
-
-
-def best_cell(value: float) -> str:
-    """The same where it is the best of its column."""
-    return f"{STAR} {cell(value)}"
+def cell(column: str, *, is_best: bool = False) -> Callable[[float], str]:
+    """How a number of that column is shown; marked where it is the best of it."""
+    words = short_time if column in TIMES else short_number
+    mark = f"{STAR} " if is_best else ""
+    return lambda value: "" if np.isnan(value) else f"{mark}{words(value)}"
 
 
 def _shown(column: str, value: float) -> float | None:

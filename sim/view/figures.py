@@ -16,7 +16,7 @@ from sim.view.ledger_figures import stacked
 from sim.view.lines import Pinned, across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, log_axis, short_number, short_percent
+from sim.view.theme import axis, layout, log_axis, short_percent
 
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"
@@ -113,7 +113,7 @@ def _marks(run: Distribution) -> go.Scatter:
         text=list(run.marks),
         textposition=[MARK_SIDES[name] for name in run.marks],
         textfont={"size": 10.5},
-        customdata=[f"{name} {short_number(x)} {run.quantity.unit}" for name, x in zip(run.marks, values, strict=True)],
+        customdata=[f"{name} {run.quantity.told(value)}" for name, value in run.marks.items()],
         uid="marks",
         mode="markers+text",
         marker={"color": theme.BLUE, "size": 7, "symbol": "circle-open", "line": {"width": 2}},
@@ -133,5 +133,5 @@ def _limit_shapes(limit: float) -> list[dict[str, Any]]:
 
 def _limit_label(run: Distribution) -> str:
     assert run.limit is not None
-    text = f"┊ SLO {short_number(run.limit * run.quantity.scale)} {run.quantity.unit}"
+    text = f"┊ SLO {run.quantity.told(run.limit)}"
     return text if run.attainment is None else f"{text}: {short_percent(run.attainment)} within"

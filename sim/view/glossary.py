@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sim.view import quantity
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_time
 
 Summary = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ class Term(NamedTuple):
     formula: str
     meaning: str
     figure: str = ""  # of the summary's metrics, as an example; "" where there is no single number
-    of: str = ""  # what the example is: median, P99, mean
+    of: str = ""  # what the example is: median, p99, mean
     unit: str = ""
     scale: float = 1.0  # shown number = stored number x scale
 
@@ -49,13 +49,13 @@ REQUEST = Group(
              "count. Also called scheduling delay.", "queue_delay_p50_s", "median", "s"),
         Term("E2E", "c - a", "Arrival to the last token. Also called latency, response time, job completion time.",
              "e2e_p50_s", "median", "s"),
-        Term("ITL", "t[i+1] - t[i]", quantity.ITL.definition, "itl_p99_s", "P99", "ms", 1e3),
-        Term("TPOT", "(c - t[1]) / (n - 1)", quantity.TPOT.definition, "tpot_p99_s", "P99", "ms", 1e3),
+        Term("ITL", "t[i+1] - t[i]", quantity.ITL.definition, "itl_p99_s", "p99", "s"),
+        Term("TPOT", "(c - t[1]) / (n - 1)", quantity.TPOT.definition, "tpot_p99_s", "p99", "s"),
         Term("E2E per token", "(c - a) / n", "Waiting and prefill spread over the tokens of the answer; papers call it "
              "normalised latency or per-token latency. The mean over requests, not all time over all tokens.",
-             "norm_latency_mean_s", "mean", "ms", 1e3),
+             "norm_latency_mean_s", "mean", "s"),
         Term("Largest gap", "max(t[1] - a, largest ITL)", "The longest time a user looked at a screen where nothing "
-             "moved. Also called max wait.", "max_gap_p99_s", "P99", "s"),
+             "moved. Also called max wait.", "max_gap_p99_s", "p99", "s"),
         Term("Interactivity", "1,000 / TPOT in ms", "Output tokens a second that one user sees come."),
     ),
 )  # fmt: skip
@@ -70,7 +70,7 @@ SERVER = Group(
         Term("SLO attainment", "requests within all limits / requests", "Unfinished requests count as misses once "
              "their limit has passed."),
         Term("Goodput", "requests within all limits / duration", quantity.GOODPUT.definition),
-        Term("Capacity", "largest rate with P99 ITL ≤ limit and median queue delay ≤ 2 s", "What the server "
+        Term("Capacity", "largest rate with p99 ITL ≤ limit and median queue delay ≤ 2 s", "What the server "
              "sustains, found by bisection with the same requests at every rate. Goodput in its capacity form: the "
              "largest rate with at least 90 % attainment, for each GPU."),
         Term("Effective batch", "∫ requests that get a token dt / duration", "How many share a step.",
@@ -84,7 +84,7 @@ SERVER = Group(
 WASTE = Group(
     "Length variance and what it costs",
     (
-        Term("Tail ratio", "P99(n) / mean(n)", "From 10 on the longest answers decide what a limit means.",
+        Term("Tail ratio", "p99(n) / mean(n)", "From 10 on the longest answers decide what a limit means.",
              "tail_ratio", "", ""),
         Term("CV", "standard deviation / mean of n", "Spread of output lengths.", "output_len_cv", "", ""),
         Term("Straggler", "n above the 95 % quantile of the run", "Known to nobody before it ends; no scheduler reads "
@@ -109,14 +109,14 @@ USAGES = (
     Usage("TTFT", "Sarathi-Serve", "end of prefill - arrival; the median is reported", "TTFT"),
     Usage("ITL", "vLLM's benchmark", "every gap, pooled over requests", "ITL"),
     Usage("ITL", "AIPerf", "(E2E - TTFT) / (n - 1), a mean for each request", "TPOT"),
-    Usage("TBT", "Sarathi-Serve", "every gap, pooled; P99 is the limit", "ITL"),
+    Usage("TBT", "Sarathi-Serve", "every gap, pooled; p99 is the limit", "ITL"),
     Usage("TPOT", "vLLM's benchmark", "(E2E - TTFT) / (n - 1); one-token answers left out of means, 0 in goodput",
           "TPOT"),
     Usage("latency per token", "vLLM and Orca papers", "E2E / n; mean (vLLM), median (Orca)", "E2E per token"),
-    Usage("latency per token", "Learning to rank", "E2E / n; mean and P90", "E2E per token"),
+    Usage("latency per token", "Learning to rank", "E2E / n; mean and p90", "E2E per token"),
     Usage("max wait", "Learning to rank", "max(TTFT, largest gap); mean over requests", "Largest gap"),
     Usage("goodput", "vLLM's benchmark, AIPerf", "good requests a second", "Goodput, rate form"),
-    Usage("capacity", "Sarathi-Serve", "largest rate with P99 TBT in its limit and median delay ≤ 2 s", "Capacity"),
+    Usage("capacity", "Sarathi-Serve", "largest rate with p99 TBT in its limit and median delay ≤ 2 s", "Capacity"),
     Usage("throughput", "serving dashboards", "output or total tokens, often not said which",
           "Output or total tokens/s"),
 )  # fmt: skip
@@ -129,9 +129,12 @@ TIMES_A_TOKEN = {  # what is called time per token: our word, and who means it
 
 
 def example(term: Term, summary: Summary) -> str:
-    """The term's number in a run, such as `P99 30.7 ms`; empty where it is undefined."""
+    """The term's number in a run, such as `p99 30.7 ms`; empty where it is undefined."""
     value = number_of(term.figure, summary) if term.figure else None
-    return "" if value is None else f"{term.of} {short_number(value * term.scale)} {term.unit}".strip()
+    if value is None:
+        return ""
+    told = short_time(value) if term.unit == "s" else f"{short_number(value * term.scale)} {term.unit}"
+    return f"{term.of} {told}".strip()
 
 
 def number_of(figure: str, summary: Summary) -> float | None:
@@ -147,7 +150,7 @@ def glossary_verdict(summary: Summary) -> str:
     known = {name: value for name, (key, _) in TIMES_A_TOKEN.items() if (value := number_of(key, summary)) is not None}
     if len(known) < len(TIMES_A_TOKEN):
         return "Every token of an answer comes at once here, so only E2E per token says how long one takes."
-    shown = ", ".join(f"{short_number(value * 1e3)} ms as {name}" for name, value in known.items())
+    shown = ", ".join(f"{short_time(value)} as {name}" for name, value in known.items())
     least, most = min(known.values()), max(known.values())
     apart = f"a factor of {short_number(most / least)}" if most > 1.05 * least else "little"
     return f"“Time per token” in this run, on average: {shown}; the words differ by {apart}."

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from sim.view import theme
 from sim.view.glossary import TIMES_A_TOKEN, number_of
-from sim.view.theme import axis, layout, short_number
+from sim.view.theme import axis, layout, short_time
 
 
 def times_a_token(summary: Mapping[str, Any]) -> go.Figure:
@@ -20,7 +20,7 @@ def times_a_token(summary: Mapping[str, Any]) -> go.Figure:
             x=shown,
             orientation="h",
             marker={"color": theme.BLUE},
-            text=["undefined" if value is None else f"{short_number(value)} ms" for value in shown],
+            text=["undefined" if value is None else short_time(value / 1e3) for value in shown],
             textposition="auto",
             hovertemplate="%{x:,.4~g} ms<extra></extra>",
         ),
@@ -38,7 +38,7 @@ def times_a_token(summary: Mapping[str, Any]) -> go.Figure:
 def words(summary: Mapping[str, Any]) -> str:
     """The bars, for people who do not see them."""
     told = [
-        f"{name} {'undefined' if (value := number_of(key, summary)) is None else f'{short_number(value * 1e3)} ms'}"
+        f"{name} {'undefined' if (value := number_of(key, summary)) is None else short_time(value)}"
         for name, (key, _) in TIMES_A_TOKEN.items()
     ]
     return f"Mean time per token by meaning of the word: {', '.join(told)}."

@@ -94,11 +94,11 @@ TRAFFIC = (
          "More load lifts throughput until the server is full; beyond that the queue grows and TTFT rises without "
          "end. Lengths stay as they are: only the gaps shrink.", "steps", preferred(0.05, 2000)),
     Knob("workload.arrivals.burstiness", "Burstiness (gamma shape)",
-         "1 is Poisson. Smaller comes in bursts: queues and TTFT p99 grow at the same rate. Larger is regular.",
+         "1 is Poisson. Smaller comes in bursts: queues and p99 TTFT grow at the same rate. Larger is regular.",
          "steps", preferred(0.05, 100)),
     Knob("workload.arrivals.swing", "Swing of the rate (share of the mean)",
          "0.8: the rate runs from a fifth of its mean to nine fifths. More: the same requests, but the queue of the "
-         "peak decides TTFT p99 while half of the time the server has little to do.", "steps", even(0, 1, 0.1)),
+         "peak decides p99 TTFT while half of the time the server has little to do.", "steps", even(0, 1, 0.1)),
     Knob("workload.arrivals.period_s", "Period of the rate (s)",
          "From trough to trough. Longer: the peak lasts longer, and a server that cannot keep up with it falls further "
          "behind.", "steps", preferred(10, 100_000)),
@@ -116,7 +116,7 @@ TRAFFIC = (
          "Answers not complete by then are aborted: their memory comes free, their tokens were for nothing, and they "
          "count against goodput. none: everybody waits.", "steps", (NONE, *preferred(1, 3600))),
     Knob("workload.num_requests", "Requests in the run",
-         "More requests steady the tail percentiles and take longer. P99 needs at least 100.",
+         "More requests steady the tail percentiles and take longer. p99 needs at least 100.",
          "steps", preferred(30, 200_000, whole=True)),
 )  # fmt: skip
 
@@ -161,7 +161,7 @@ SCHEDULER = (
     Knob("scheduler.max_num_batched_tokens", "Token budget (max_num_batched_tokens)",
          "Tokens of one step, decodes first and the rest for prefill; also known as max_num_scheduled_tokens. It "
          "limits how long prefill holds up decoding, so it cuts the ITL tail; it does not limit memory. Lower: "
-         "shorter ITL p99, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
+         "shorter p99 ITL, longer TTFT.", "steps", (NONE, *powers_of_two(16, 131_072))),
 )  # fmt: skip
 
 CHOICES = (
@@ -250,7 +250,7 @@ RULES = (
          "Nobody displaces a request that has come so far. 1: always displaced by a shorter one; 0: never. Lower: "
          "fewer preemptions, longer waits of short answers.", "steps", even(0, 1, 0.1)),
     Knob("scheduler.guard_wait_s", "Longest wait in the queue (s; 0: no limit)",
-         "Whoever has waited so long goes first. Shorter: TTFT p99 falls, the mean rises.",
+         "Whoever has waited so long goes first. Shorter: p99 TTFT falls, the mean rises.",
          "steps", ("0", *preferred(1, 10_000))),
     Knob("scheduler.guard_factor", "Longest wait (x own duration; 0: no limit)",
          "Whoever has waited so many times the time it needs goes first. Smaller: nearer to first come, first "

@@ -122,7 +122,7 @@ def spread(
 def _spread_notes(p99: Any, is_complete: bool) -> list[dict[str, Any]]:
     notes = [] if is_complete else [note(INCOMPLETE)]
     if len(p99) and np.isnan(p99).all():
-        notes.append(note("P99 needs at least 100 requests", 0.5, 0.8))
+        notes.append(note("p99 needs at least 100 requests", 0.5, 0.8))
     return notes
 
 

@@ -16,7 +16,7 @@ from sim.studies.predictor.break_even import (
 )
 from sim.studies.predictor.error_map import OBJECTIVES, Found, Objective
 from sim.studies.predictor.uses import Measured, Use
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_percent, short_time
 
 
 def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
@@ -79,4 +79,4 @@ def delay_limit(limit_ms: float) -> str:
         return "at no delay"
     if math.isinf(limit_ms):
         return "at every delay tried"
-    return f"below {short_number(limit_ms)} ms" if limit_ms < 1000 else f"below {short_number(limit_ms / 1000)} s"
+    return f"below {short_time(limit_ms / 1000)}"

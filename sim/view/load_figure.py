@@ -11,12 +11,12 @@ from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
 from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, log_axis, short_number
+from sim.view.theme import axis, layout, log_axis
 
 INCOMPLETE = "incomplete: more points are being computed"
 RELEASED = "curve: before the knob was moved; this run: where it is now"
 UNSTABLE = "○ the queue grows"
-TOO_FEW = "P99 needs at least 100 requests"
+TOO_FEW = "p99 needs at least 100 requests"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
 
@@ -145,7 +145,7 @@ def _shapes(operating: LoadPoint | None, limit: float | None) -> list[dict[str, 
 
 
 def _limit_label(limit: float | None, quantity: Quantity) -> str:
-    return "" if limit is None else f"┈ SLO {short_number(limit * quantity.scale)} {quantity.unit}"
+    return "" if limit is None else f"┈ SLO {quantity.told(limit)}"
 
 
 def _notes(

@@ -11,7 +11,7 @@ from sim.studies.margins import Margin, MarginPoint
 from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
 from sim.summary import HEAVY_TAIL_RATIO, LONGER
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_number, short_percent, short_time
 from sim.view.tiles import UNDEFINED
 from sim.workload.retries import Retry
 
@@ -48,10 +48,10 @@ def cap_sentences(cap: int, points: Caps) -> list[str]:
         if point is None or base is None:
             continue
         more = "" if retry is Retry.NEVER else f"{short_number(point.requests_per_question)} requests a question, "
-        now, before = short_number(point.whole_p99_s), short_number(base.whole_p99_s)
+        now, before = short_time(point.whole_p99_s), short_time(base.whole_p99_s)
         found.append(
             f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
-            f"({_change(point, base)}), {more}p99 until the last token {now} s ({before} s without the cap)"
+            f"({_change(point, base)}), {more}p99 until the last token {now} ({before} without the cap)"
             f"{_within(point)}.{OVERLOADED if point.is_overloaded else ''}"
         )
     return found
@@ -105,10 +105,10 @@ def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -
     return {
         "Pool": [pool.name for pool in rows],
         "Replicas": [pool.replicas for pool in rows],
-        "req/s each": [round(pool.rate_rps, 2) for pool in rows],
+        "requests/s each": [round(pool.rate_rps, 2) for pool in rows],
         "CV": [round(pool.output_cv, 2) for pool in rows],
-        "TPOT ms": [_ms(pool.tpot_p99_s) for pool in rows],
-        "TTFT s": [UNDEFINED if np.isnan(p.ttft_p99_s) else short_number(p.ttft_p99_s) for p in rows],
+        "p99 TPOT": [_time(pool.tpot_p99_s) for pool in rows],
+        "p99 TTFT": [_time(pool.ttft_p99_s) for pool in rows],
         "within": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for p in rows],
         "preempted": [short_percent(pool.preempted) for pool in rows],
     }
@@ -181,7 +181,7 @@ def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], b
     """The target with what it assumes, ready to paste into a document."""
     slo, assumed = scenario.slo, scenario.slo.assumed
     limits = " and ".join(
-        f"{label} of at most {short_number(value)} ms"
+        f"{label} of at most {short_time(value / 1000)}"
         for field, label in LIMIT_NAMES.items()
         if (value := getattr(slo, field)) is not None
     )
@@ -240,8 +240,8 @@ def _rank(split: Split) -> tuple[float, float]:
     return (-1.0 if np.isnan(split.attainment) else split.attainment), -tpot
 
 
-def _ms(seconds: float) -> str:
-    return UNDEFINED if np.isnan(seconds) else short_number(seconds * 1e3)
+def _time(seconds: float) -> str:
+    return UNDEFINED if np.isnan(seconds) else short_time(seconds)
 
 
 def _p99(row: Attained) -> str:

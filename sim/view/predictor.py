@@ -1,7 +1,7 @@
 """The words and tables of the page Predictor, computed from runs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sim.studies.predictor.break_even import NO_ORDER, Trial
 from sim.studies.predictor.error_map import (
@@ -20,9 +20,9 @@ from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import Worth
 from sim.view.limits_words import limit_clause
-from sim.view.quantity import GOODPUT, NORM_LATENCY, OUTPUT_RATE, PREEMPTIONS, TPOT, TTFT, Quantity
+from sim.view.quantity import GOODPUT, OUTPUT_RATE, PREEMPTIONS, TPOT, Quantity
 from sim.view.summary_rows import count
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_number, short_percent, short_time
 
 MISSING = "-"
 OBJECTIVE_HELP = (
@@ -52,7 +52,7 @@ def shown(name: str, value: float) -> str:
     """An objective's value with its unit."""
     if math.isnan(value):
         return MISSING
-    return f"{short_number(value * QUANTITIES[name].scale)} {QUANTITIES[name].unit}".strip()
+    return QUANTITIES[name].told(value)
 
 
 def factor(bias: float) -> str:
@@ -143,16 +143,16 @@ def use_rows(tried: Mapping[Trial, Measured], spread: float) -> dict[str, Measur
 def uses_table(runs: Mapping[str, Measured]) -> dict[str, list[str]]:
     """The uses side by side: column title to one text a row."""
 
-    def column(field: str, scale: float = 1.0) -> list[str]:
-        values = [getattr(now, field) * scale for now in runs.values()]
-        return [MISSING if math.isnan(value) else short_number(value) for value in values]
+    def column(field: str, words: Callable[[float], str] = short_number) -> list[str]:
+        values = [getattr(now, field) for now in runs.values()]
+        return [MISSING if math.isnan(value) else words(value) for value in values]
 
     return {
         "Use": list(runs),
         OUTPUT_RATE.axis_title: column("output_tokens_per_s"),
-        f"mean E2E per token ({NORM_LATENCY.unit})": column("norm_latency_mean_s", NORM_LATENCY.scale),
-        f"p99 TTFT ({TTFT.unit})": column("ttft_p99_s", TTFT.scale),
-        f"p99 TPOT ({TPOT.unit})": column("tpot_p99_s", TPOT.scale),
+        "mean E2E per token": column("norm_latency_mean_s", short_time),
+        "p99 TTFT": column("ttft_p99_s", short_time),
+        "p99 TPOT": column("tpot_p99_s", short_time),
         "goodput (requests/s)": column("goodput_rps"),
         "preemptions": column("preemptions"),
     }
@@ -167,7 +167,7 @@ def lesson_table(found: Mapping[str, PublishedHere]) -> dict[str, list[str]]:
         "accuracy, here": [_percent(row.accuracy) for row in rows],
         "tau, published": [f"{row.published.tau:.2f}" for row in rows],
         "tau, here": [f"{row.tau:.2f}" for row in rows],
-        "E2E/token": [f"{short_number(1000 * row.ordering.norm_latency_mean_s)} ms" for row in rows],
+        "E2E/token": [short_time(row.ordering.norm_latency_mean_s) for row in rows],
     }
 
 
@@ -176,12 +176,12 @@ def lesson_sentence(found: Mapping[str, PublishedHere]) -> str:
     accurate, ranker = (found.get(name) for name in ("class10_lmsys", "ranker_lmsys"))
     if accurate is None or ranker is None:
         return ""
-    slow, fast = (1000 * row.ordering.norm_latency_mean_s for row in (accurate, ranker))
+    slow, fast = (row.ordering.norm_latency_mean_s for row in (accurate, ranker))
     return (
         f"The 10-class predictor names the right class of {short_percent(accurate.accuracy)} of answers here and keeps "
         f"the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class; the ranker "
         f"names no class and keeps it with {ranker.tau:.2f}. Served in their order from a full queue, an answer takes "
-        f"{short_number(slow)} and {short_number(fast)} ms per token on average."
+        f"{short_time(slow)} and {short_time(fast)} per token on average."
     )
 
 

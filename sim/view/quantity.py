@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+from sim.view.theme import short_number, time_parts
+
+TIMES = ("s", "ms")
+
 
 class Quantity(NamedTuple):
     """A metric as people read it.
@@ -26,6 +30,14 @@ class Quantity(NamedTuple):
     def axis_title(self) -> str:
         """Label and unit, for an axis."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    def parts(self, value: float) -> tuple[str, str]:
+        """A stored value as number and unit; a time in what suits its size, not in the unit of the axis."""
+        return time_parts(value) if self.unit in TIMES else (short_number(value * self.scale), self.unit)
+
+    def told(self, value: float) -> str:
+        """A stored value with its unit."""
+        return " ".join(self.parts(value)).rstrip()
 
 
 TTFT = Quantity(
@@ -106,7 +118,7 @@ PREEMPTIONS = Quantity(
 GOODPUT = Quantity(
     "goodput_rps",
     "Goodput",
-    "req/s",
+    "requests/s",
     "Requests that meet all limits / duration (rate form). Set limits under Targets.",
     True,
 )

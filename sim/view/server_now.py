@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sim.benchmarks import Scrape
 from sim.view.run_view import RunView
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_time
 
 Floats = NDArray[np.float64]
 IN_USE = ("held_typical", "held_straggler", "fragmentation", "finished_held", "reserved_unused")  # what vLLM counts
@@ -45,7 +45,7 @@ def beside(scrape: Scrape, view: RunView) -> list[Beside]:
             value = view.summary["metrics"][f"{name}_{quantile}_s"]
             middle = None if value is None else 1000 * float(value)
             ends = (None, None, None) if middle is None else (middle / (1 + error), middle, middle * (1 + error))
-            rows.append(Beside("ms", f"{name.upper()} {quantile}", getattr(stats, quantile), *ends))
+            rows.append(Beside("ms", f"{quantile} {name.upper()}", getattr(stats, quantile), *ends))
     return rows
 
 
@@ -56,8 +56,7 @@ def beside_rows(rows: list[Beside]) -> dict[str, list[Any]]:
         "Server": [_shown(row.server, row.panel) for row in rows],
         "Simulation": [_shown(row.middle, row.panel) for row in rows],
         "Range": [
-            "-" if row.low is None or row.high is None else f"{short_number(row.low)} to {short_number(row.high)}"
-            for row in rows
+            "-" if row.low is None else f"{_shown(row.low, row.panel)} to {_shown(row.high, row.panel)}" for row in rows
         ],
     }
 
@@ -72,4 +71,6 @@ def _range(values: Floats) -> tuple[float, float, float]:
 
 
 def _shown(value: float | None, unit: str) -> str:
-    return "-" if value is None else f"{short_number(value)} {unit}"
+    if value is None:
+        return "-"
+    return short_time(value / 1e3) if unit == "ms" else f"{short_number(value)} {unit}"

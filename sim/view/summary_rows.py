@@ -2,28 +2,24 @@
 
 from typing import Any
 
+from sim.view.theme import short_time
+
 Summary = dict[str, Any]
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "max")
-LATENCIES = {  # name in the summary: unit and how many of it make a second
-    "queue_delay": ("queue delay", "s", 1),
-    "ttft": ("TTFT", "s", 1),
-    "tpot": ("TPOT", "ms", 1000),
-    "itl": ("ITL", "ms", 1000),
-    "e2e": ("E2E", "s", 1),
-}
+LATENCIES = {"queue_delay": "queue delay", "ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E"}  # in the summary
 SMALLEST_SHARE = 0.0005  # rows of a ledger below that are left out
 
 
 def latency_rows(figures: Summary) -> list[list[str]]:
     """A row a latency, a column a statistic."""
     rows = [["", *STATISTICS, "requests"]]
-    for key, (label, unit, per_s) in LATENCIES.items():
+    for key, label in LATENCIES.items():
         values = [figures[f"{key}_{statistic}_s"] for statistic in STATISTICS]
         shown = figures["tpot_label"] if key == "tpot" else label
-        cells = [number(None if value is None else value * per_s, 3 if per_s == 1 else 2) for value in values]
+        cells = ["-" if value is None else short_time(value) for value in values]
         count = f"{figures['itl_count']:,} gaps" if key == "itl" else f"{figures[f'{key}_count']:,}"
-        rows.append([f"{shown}, {unit}", *cells, count])
+        rows.append([shown, *cells, count])
     return rows
 
 

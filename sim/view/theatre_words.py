@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sim.studies.theatre import Chunk, Life, State
 from sim.studies.theatre_play import Play
 from sim.systems import PREEMPTIVE_ORDERS, Choices
-from sim.view.theme import short_number
+from sim.view.theme import short_time
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -181,11 +181,11 @@ def story(play: Play, i: int) -> str:
     )
     if result.is_rejected[i]:
         return f"{name}: {lengths}; rejected, it could never fit."
-    parts = [f"{name}: {lengths}", f"arrived at {_seconds(outcome.arrival_s[i])}"]
+    parts = [f"{name}: {lengths}", f"arrived at {short_time(outcome.arrival_s[i])}"]
     if not np.isnan(outcome.first_scheduled_s[i]):
-        parts.append(f"waited {_seconds(result.queue_delay_s[i])}")
+        parts.append(f"waited {short_time(result.queue_delay_s[i])}")
     if not np.isnan(outcome.first_token_s[i]):
-        parts.append(f"first token after {_seconds(result.ttft_s[i])}")
+        parts.append(f"first token after {short_time(result.ttft_s[i])}")
     if outcome.num_preemptions[i]:
         times = "once" if outcome.num_preemptions[i] == 1 else f"{outcome.num_preemptions[i]} times"
         parts.append(f"preempted {times}, {_count(int(outcome.recomputed_tokens[i]), 'token')} computed again")
@@ -193,11 +193,11 @@ def story(play: Play, i: int) -> str:
         again = _count(int(outcome.recomputed_tokens[i]), "token")
         parts.append(f"cut at its batch's limit and run again, {again} computed again")
     if outcome.max_itl_s[i] > 0:
-        parts.append(f"longest gap {_seconds(outcome.max_itl_s[i])}")
+        parts.append(f"longest gap {short_time(outcome.max_itl_s[i])}")
     if result.is_aborted[i]:
         parts.append("its client gave up")
     else:
-        parts.append(f"done at {_seconds(result.finish_s[i])}" if result.is_finished[i] else "not done")
+        parts.append(f"done at {short_time(result.finish_s[i])}" if result.is_finished[i] else "not done")
     return "; ".join(parts) + "."
 
 
@@ -215,7 +215,7 @@ def verdict(play: Play) -> str:
         return f"{run}: {what}; {padding:,} slot-steps of finished members in held batches."
     if play.stall is None:
         return f"{run}: {what}."
-    return f"{run}: {what}; worst stall: request {play.stall.request} waits {_seconds(play.stall.gap_s)} for a token."
+    return f"{run}: {what}; worst stall: request {play.stall.request} waits {short_time(play.stall.gap_s)} for a token."
 
 
 def bounds(play: Play) -> str:
@@ -229,7 +229,3 @@ def bounds(play: Play) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _seconds(value: float) -> str:
-    return f"{short_number(value * 1e3)} ms" if value < 1 else f"{short_number(value)} s"

@@ -146,7 +146,25 @@ def short_percent(share: float) -> str:
 
 
 def short_number(value: float) -> str:
-    """Three significant digits without an exponent; thousands as k."""
-    if value >= 10_000:
-        return f"{value / 1000:,.3g}k" if value < 1_000_000 else f"{value / 1000:,.0f}k"
-    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+    """Three significant digits without an exponent; from 10,000 on in thousands, as k."""
+    if value < 0:
+        return f"-{short_number(-value)}"
+    if value >= 9_999.5:
+        return f"{value / 1000:,.0f}k" if value >= 999_500 else f"{short_number(value / 1000)}k"
+    if value >= 999.5:
+        return f"{value:,.0f}"
+    if 0 < value < 1e-4:
+        return f"{value:.{2 - math.floor(math.log10(value))}f}".rstrip("0")
+    return f"{value:.3g}"
+
+
+def time_parts(seconds: float) -> tuple[str, str]:
+    """A time as number and unit, by the one rule of the house: below a second in ms, from there on in s."""
+    if float(f"{seconds:.3g}") < 1:
+        return short_number(seconds * 1e3), "ms"
+    return short_number(seconds), "s"
+
+
+def short_time(seconds: float) -> str:
+    """A time with its unit: `36.8 ms`, `1.25 s`."""
+    return " ".join(time_parts(seconds))

@@ -52,10 +52,10 @@ def tiles(summary: Summary, pinned: Summary | None = None) -> list[Tile]:
     rate = SATURATED_RATE if "plateau_tokens_per_s" in summary else OUTPUT_RATE
     plan = (
         ("output", "Output", rate, f"{short_number(summary['metrics']['requests_per_s'] or 0)} requests/s"),
-        ("ttft_p50", "TTFT p50", TTFT, _count(summary, "ttft")),
-        ("ttft_p99", "TTFT p99", TTFT, _limit(summary, "ttft_s", TTFT)),
-        ("tpot_p50", f"{per_token.label} p50", per_token, _count(summary, "tpot")),
-        ("tpot_p99", f"{per_token.label} p99", per_token, _limit(summary, "tpot_s", per_token)),
+        ("ttft_p50", "p50 TTFT", TTFT, _count(summary, "ttft")),
+        ("ttft_p99", "p99 TTFT", TTFT, _limit(summary, "ttft_s", TTFT)),
+        ("tpot_p50", f"p50 {per_token.label}", per_token, _count(summary, "tpot")),
+        ("tpot_p99", f"p99 {per_token.label}", per_token, _limit(summary, "tpot_s", per_token)),
         ("kv_use", "KV use", KV_USE, _held_by_stragglers(summary)),
         ("preemptions", "Preemptions", PREEMPTIONS, _preempted(summary)),
         ("goodput", "Goodput", GOODPUT, _attainment(summary)),
@@ -76,7 +76,7 @@ def value_of(key: str, summary: Summary) -> float | None:
 
 def _tile(key: str, label: str, quantity: Quantity, note: str, summary: Summary, pinned: Summary | None) -> Tile:
     value = value_of(key, summary)
-    shown, unit = (UNDEFINED, "") if value is None else (short_number(value * quantity.scale), quantity.unit)
+    shown, unit = (UNDEFINED, "") if value is None else quantity.parts(value)
     if value is None and key.endswith("p99"):
         note = "needs 100 values"
     if pinned is None:
@@ -130,7 +130,7 @@ def _count(summary: Summary, name: str) -> str:
 
 def _limit(summary: Summary, name: str, quantity: Quantity) -> str:
     limit = summary["slo"][name]
-    return "no limit set" if limit is None else f"limit {short_number(limit * quantity.scale)} {quantity.unit}"
+    return "no limit set" if limit is None else f"limit {quantity.told(limit)}"
 
 
 def _held_by_stragglers(summary: Summary) -> str:

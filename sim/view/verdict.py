@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.scenario import Scenario
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import short_number, short_percent, short_time
 from sim.view.tiles import relative_change, value_of
 
 Summary = Mapping[str, Any]
@@ -49,7 +49,7 @@ def _in_iterations(scenario: Scenario, summary: Summary) -> str:
     most, mean = metrics["norm_latency_max_s"] / step_s, metrics["norm_latency_mean_s"] / step_s
     return (
         f"With batch delivery a short answer waits for the longest: E2E per token (what the article calls TPOT) is "
-        f"{most:.4g} T for the worst request and {mean:.3g} T on average, where T = {short_number(step_s * 1e3)} ms is "
+        f"{most:.4g} T for the worst request and {mean:.3g} T on average, where T = {short_time(step_s)} is "
         f"one step; {metrics['padding_waste_slot_steps']:,} slot-steps are padding"
     )
 
@@ -73,7 +73,7 @@ def _numbers(summary: Summary) -> str:
     p99 = metrics["tpot_p99_s"]
     rate = value_of("output", summary)
     text = f"{short_number(rate)} output tokens/s" if rate is not None else "no output"
-    return text if p99 is None else f"{text}, p99 {metrics['tpot_label']} {short_number(p99 * 1e3)} ms"
+    return text if p99 is None else f"{text}, p99 {metrics['tpot_label']} {short_time(p99)}"
 
 
 def _given_up(summary: Summary) -> str:

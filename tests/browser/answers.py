@@ -18,6 +18,11 @@ def number(text: str) -> float:
     return value * 1000 if text[found.end() : found.end() + 1] == "k" else value
 
 
+def seconds(text: str) -> float:
+    """A time as it is told, in ms or in s."""
+    return number(text) / (1000 if text.endswith("ms") else 1)
+
+
 def wait_for_results(page: Any, words_while_searching: str) -> None:
     """Until the page has been drawn and nothing on it is being computed."""
     page.wait_for_function(

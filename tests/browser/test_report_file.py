@@ -9,7 +9,7 @@ from sim.cli import main
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
-from sim.view.theme import short_number
+from sim.view.theme import short_number, short_time
 from tests.view.test_html_report import SECTIONS
 
 SHEET_PX = 794 - 2 * 45  # A4 at 96 pixels an inch, less its margins
@@ -44,12 +44,12 @@ def test_its_numbers_are_those_of_the_run(opened):
     figures = simulate(with_values(preset("memory-pressure"), {"workload.num_requests": 400})).summary()["metrics"]
     text = page.inner_text("body")
     assert re.search(rf"Output\s+{re.escape(short_number(figures['output_tokens_per_s']))} tokens/s", text)
-    assert re.search(rf"TPOT p99\s+{re.escape(short_number(1e3 * figures['tpot_p99_s']))} ms", text)
-    assert re.search(rf"TTFT p99\s+{re.escape(short_number(figures['ttft_p99_s']))} s", text)
+    assert re.search(rf"p99 TPOT\s+{re.escape(short_time(figures['tpot_p99_s']))}", text)
+    assert re.search(rf"p99 TTFT\s+{re.escape(short_time(figures['ttft_p99_s']))}", text)
     drawn = page.evaluate(
         "document.querySelectorAll('.js-plotly-plot')[1]._fullData.find(t => t.uid == 'marks').customdata"
     )
-    assert f"p99 {short_number(1e3 * figures['tpot_p99_s'])} ms" in drawn
+    assert f"p99 {short_time(figures['tpot_p99_s'])}" in drawn
 
 
 def test_it_prints_every_section_and_cuts_nothing(opened):

@@ -33,7 +33,7 @@ def test_examples_follow_the_formulas_on_the_requests(result, summary):
     expected = {
         "TTFT": f"median {short_number(float(np.median(first - a)))} s",
         "E2E": f"median {short_number(float(np.median(last - a)))} s",
-        "TPOT": f"P99 {short_number(1e3 * float(np.quantile(((last - first) / (n - 1))[n > 1], 0.99)))} ms",
+        "TPOT": f"p99 {short_number(1e3 * float(np.quantile(((last - first) / (n - 1))[n > 1], 0.99)))} ms",
         "E2E per token": f"mean {short_number(1e3 * float(np.mean((last - a) / n)))} ms",
         "Output tokens/s": f"{short_number(float(n.sum() / (last.max() - a.min())))} tokens/s",
         "Tail ratio": short_number(float(np.quantile(n, 0.99) / n.mean())),

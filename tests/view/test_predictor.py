@@ -132,7 +132,7 @@ def test_uses_table_has_a_row_for_each_run_there_is():
     table = predictor.uses_table(rows)
     assert table["Use"] == ["no predictor", "ordering"]
     assert table["Output rate (tokens/s)"] == ["200", "300"]
-    assert table["p99 TPOT (ms)"] == ["20", "20"]
+    assert table["p99 TPOT"] == ["20 ms", "20 ms"]
 
 
 def test_lesson_sets_accuracy_beside_order():
@@ -146,7 +146,7 @@ def test_lesson_sets_accuracy_beside_order():
     assert table["tau, here"] == ["0.17", "0.62"]
     told = predictor.lesson_sentence(found)
     assert "right class of 97 % of answers here and keeps the order with a tau of only 0.17" in told
-    assert "900 and 300 ms per token" in told
+    assert "900 ms and 300 ms per token" in told
     assert predictor.lesson_sentence({}) == ""
 
 
