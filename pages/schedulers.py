@@ -20,7 +20,7 @@ names, same_limits = cards.chosen(scenario.scheduler.system)
 every_load = runs.compared_loads(without_load(scenario), trace)
 job = compare_job(scenario, trace, names, every_load, same_limits=same_limits)
 is_complete, rows = job.is_complete, rows_of(job, names)  # in this order: nothing may come between
-unit = "users" if is_closed(scenario) else "requests/s"
+unit = words.USERS if is_closed(scenario) else "requests/s"
 with head:
     header(words.verdict(rows, points_of(job), unit, is_complete=is_complete), asked, can_pin=False)
     if job.problem:

@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 WARM_UP = 0.1  # share of the arrivals' span left out of the steady window
 FEWEST_POINTS = 8  # of the queue over the second half of the arrivals, to speak of a trend
 FEWEST_TURNS = 5  # the arrivals of an open loop span at least so many median times of service
+NEARLY = 0.9  # of a period of arrivals: the rest is trough
 
 
 class Window(NamedTuple):
@@ -106,13 +107,16 @@ def trend_of_run(waiting: Floats, bin_width_s: float, arrival_s: Floats, output_
     return waiting_trend(inside * bin_width_s, waiting[inside], arrival_s.size - half, gap_cv, cv(output_len))
 
 
-def is_too_short(num_requests: int, users: int, last_arrival_s: float, median_service_s: float) -> bool:
+def is_too_short(
+    num_requests: int, users: int, last_arrival_s: float, median_service_s: float, period_s: float = 0.0
+) -> bool:
     """Whether filling and draining the server outweigh what lies between.
 
     An open loop must last five median times of service (end to end without the queue, which in an unstable run
-    grows with the run), a closed loop give each user five turns. Requests that all come at once are a job with
-    an end, which no length makes more typical.
+    grows with the run), a closed loop give each user five turns. Where the rate swings, arrivals must come to the end
+    of a period: it begins with the trough, so a part of it is not what it is on average. Requests that all come at
+    once are a job with an end, which no length makes more typical.
     """
     if users:
         return num_requests < FEWEST_TURNS * users
-    return 0 < last_arrival_s < FEWEST_TURNS * median_service_s
+    return 0 < last_arrival_s < max(FEWEST_TURNS * median_service_s, NEARLY * period_s)

@@ -19,6 +19,7 @@ from sim.cost import band
 from sim.engine.accounts import Bin
 from sim.metrics import Percentile
 from sim.result import Result
+from sim.scenario import Scenario
 
 Floats = NDArray[np.float64]
 Group = dict[str, Any]
@@ -234,10 +235,18 @@ def flags(result: Result) -> Group:
         "unstable": None if trend is None else trend.is_unstable,
         "waiting_growth": None if trend is None else trend.growth,
         "waiting_noise": None if trend is None else trend.noise,
-        "too_short": steady.is_too_short(arrival_s.size, result.inputs.users, last_s, service_s),
+        "too_short": steady.is_too_short(
+            arrival_s.size, result.inputs.users, last_s, service_s, period_s(result.scenario)
+        ),
         "stopped_early": result.counts["unfinished"] > 0,
         **length_warnings(result),
     }
+
+
+def period_s(scenario: Scenario) -> float:
+    """In which the rate of arrivals swings; 0 where it does not."""
+    arrivals = scenario.workload.arrivals
+    return arrivals.period_s if arrivals.kind == "diurnal" and arrivals.swing else 0.0
 
 
 def length_warnings(result: Result) -> Group:

@@ -54,6 +54,19 @@ def test_run_must_outlast_the_service_of_its_requests() -> None:
     assert not is_too_short(3, users=0, last_arrival_s=0.0, median_service_s=20.0)
 
 
+def test_arrivals_whose_rate_swings_last_a_period() -> None:
+    """A period of 100 s begins with the trough: 20 requests/s come in the first 10 s at a fifth of that."""
+    assert is_too_short(1000, users=0, last_arrival_s=89.0, median_service_s=2.0, period_s=100.0)
+    assert not is_too_short(1000, users=0, last_arrival_s=91.0, median_service_s=2.0, period_s=100.0)
+    swinging = {"kind": "diurnal", "rate_rps": 20.0, "swing": 0.8, "period_s": 100.0}
+    values = {"workload.arrivals": swinging, "workload.types.0.output": {"kind": "constant", "tokens": 3}}
+    for requests, is_short in ((500, True), (2000, False)):
+        result = simulate(with_values(BASE, values | {"workload.num_requests": requests}))
+        assert result.summary()["flags"]["too_short"] is is_short
+    even = with_values(BASE, values | {"workload.arrivals": swinging | {"swing": 0.0}, "workload.num_requests": 500})
+    assert simulate(even).summary()["flags"]["too_short"] is False
+
+
 @pytest.mark.parametrize(("load", "is_unstable"), [(0.5, False), (0.85, False), (1.3, True), (2.0, True)])
 def test_server_of_32_slots_is_unstable_above_its_capacity(load: float, is_unstable: bool) -> None:
     # 20 tokens of 0.1 s each on the mean: 2 s a request and slot, 16 requests/s.

@@ -8,7 +8,7 @@ from ui.pool import page_waits
 
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, WhatIf, light_search, tried, what_ifs
-from sim.studies.capacity import Searched, replications, search
+from sim.studies.capacity import Searched, replications, search_long_enough
 from sim.studies.deployments import fitting, named
 from sim.workload import Trace
 
@@ -50,7 +50,7 @@ def _sha256(trace: Trace | None) -> str:
 
 
 def _searched(scenario: Scenario, trace: Trace | None, share: float, replication: int) -> Searched:
-    return search(scenario, trace, share=share, replication=replication)
+    return search_long_enough(scenario, trace, share=share, replication=replication)
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)

@@ -9,6 +9,7 @@ from ui.job import Job, release, start, task
 from sim.scenario import Scenario
 from sim.studies import compare
 from sim.studies.compare import Compared, Row
+from sim.studies.load_curve import full_load
 from sim.workload import Trace
 
 Key = tuple[str, float]  # scheduler and load; load 0 is the run as asked
@@ -47,8 +48,10 @@ def _compare(
     tasks: dict[Key, Callable[[], Any]] = {
         (name, 0.0): task(compare.row, _scenario, name, _trace, same_limits=same_limits) for name in names
     }
+    full = full_load(_scenario, loads)
     for load in loads[::-1]:
         tasks |= {
-            (name, load): task(compare.at, _scenario, name, load, _trace, same_limits=same_limits) for name in names
+            (name, load): task(compare.at, _scenario, name, load, _trace, full_load=full, same_limits=same_limits)
+            for name in names
         }
     return start(tasks)

@@ -11,7 +11,7 @@ from sim.errors import ScenarioError
 from sim.lengths_spec import Constant
 from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
-from sim.studies.capacity import Capacity, Searched, TooShortError, search
+from sim.studies.capacity import Capacity, Searched, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
 from sim.systems import reads_predictor
 from sim.workload import Trace
@@ -21,7 +21,6 @@ PREDICTED = {
     "predictor: shortest first": {"scheduler.order": "predicted"},
     "predictor: reserve its quantile": {"scheduler.reserve": "quantile"},
 }
-FOR_FAST_SERVERS = 16_000  # where so few come within moments
 
 
 class WhatIf(NamedTuple):
@@ -98,12 +97,7 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
         As `search`.
     """
     few = with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, LIGHT_REQUESTS)})
-    try:
-        return search(few, trace, share=share)
-    except TooShortError:
-        if trace is not None:
-            raise
-    return search(with_values(scenario, {"workload.num_requests": FOR_FAST_SERVERS}), share=share)
+    return search_long_enough(few, trace, share=share)
 
 
 def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:

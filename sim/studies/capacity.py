@@ -14,18 +14,20 @@ from sim import metrics
 from sim.errors import ScenarioError
 from sim.metrics import percentile
 from sim.result import Result
-from sim.scenario import Scenario
+from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.steady import FEWEST_TURNS
 from sim.studies.load_curve import at_load, load_of
 from sim.studies.rate_search import LargestRate, SustainedRate, largest_rate, summarised
 from sim.studies.saturated import replayed, saturated, saturated_rps
-from sim.summary import flags
+from sim.summary import flags, period_s
 from sim.workload import Trace
 
 ATTAINMENT = 0.9  # share of requests within the limits; 0.95 and 0.99 are asked for as well
 MAX_MEDIAN_QUEUE_DELAY_S = 2.0
 FEWEST_REQUESTS = 1_000  # a shorter run says nothing about a P99
+MOST_REQUESTS = 400_000  # of a run that is lengthened
+GROWTH = 1.1  # of its requests, at least
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
 
@@ -33,7 +35,11 @@ Criterion = Callable[[Result], bool]
 
 
 class TooShortError(ScenarioError):
-    """A run in which filling and draining outweigh what lies between."""
+    """A run in which filling and draining outweigh what lies between, or that ends before a period of arrivals does."""
+
+    def __init__(self, sentence: str, needed: int) -> None:
+        super().__init__(sentence)
+        self.needed = needed  # requests
 
 
 class Searched(NamedTuple):
@@ -118,7 +124,9 @@ def capacity(
     found: list[Searched] = []
     rounds = replications(scenario)
     for replication in range(rounds):
-        found.append(search(scenario, trace, is_sustained=is_sustained, share=share, replication=replication))
+        found.append(
+            search_long_enough(scenario, trace, is_sustained=is_sustained, share=share, replication=replication)
+        )
         on_progress((replication + 1) / rounds)
     return combined(scenario, found)
 
@@ -137,6 +145,25 @@ def combined(scenario: Scenario, found: Sequence[Searched]) -> Capacity:
         fmean(each.output_tokens for each in found),
         fmean(each.truncated for each in found),
     )
+
+
+def search_long_enough(
+    scenario: Scenario,
+    trace: Trace | None = None,
+    *,
+    is_sustained: Criterion | None = None,
+    share: float = ATTAINMENT,
+    replication: int = 0,
+) -> Searched:
+    """`search`, with more requests where the scenario's are too few for the rate that its server sustains."""
+    while True:
+        try:
+            return search(scenario, trace, is_sustained=is_sustained, share=share, replication=replication)
+        except TooShortError as error:
+            if trace is not None or error.needed > MOST_REQUESTS:
+                raise
+            more = max(error.needed, math.ceil(GROWTH * scenario.workload.num_requests))
+            scenario = with_values(scenario, {"workload.num_requests": more})
 
 
 def search(
@@ -226,9 +253,14 @@ def _check_length(result: Result, rate_rps: float) -> None:
         return
     span_s = float(np.nanmax(result.run.outcome.arrival_s))
     service_s = percentile(result.e2e_s - result.queue_delay_s, 0.5).value
-    requests = result.is_finished.size
-    needed = math.ceil(requests * FEWEST_TURNS * service_s / span_s / 100) * 100
+    period = period_s(result.scenario)
+    requests, shortest_s = result.is_finished.size, max(FEWEST_TURNS * service_s, period)
+    what = f"{FEWEST_TURNS} median times of service ({service_s:.3g} s)"
+    if period == shortest_s:
+        what = f"a period of arrivals ({period:g} s)"
+    needed = math.ceil(requests * shortest_s / span_s / 100) * 100
     raise TooShortError(
         f"workload.num_requests is {requests}; at {rate_rps:.3g} requests/s they come within {span_s:.3g} s, less than "
-        f"{FEWEST_TURNS} median times of service ({service_s:.3g} s), so at least {needed} are needed"
+        f"{what}, so at least {needed} are needed",
+        needed,
     )

@@ -11,7 +11,7 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.load_curve import at_load
+from sim.studies.load_curve import at_load, with_enough
 from sim.studies.saturated import replayed
 from sim.summary import flags
 from sim.systems import SYSTEMS
@@ -21,7 +21,6 @@ Floats = NDArray[np.float64]
 
 TIME_POINTS = 120  # of the memory curves
 INSTANTS = 200  # at which batches are looked at
-LOAD_REQUESTS = 3_000  # a point against load
 TARGET = 0.9  # share of requests within all limits that a load is held to
 USED = (Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER)
 WASTED = (Bin.FRAGMENTATION, Bin.FINISHED_HELD, Bin.RESERVED_UNUSED)
@@ -36,7 +35,7 @@ class Compared(NamedTuple):
     ttft_p99_s: float
     tpot_p99_s: float
     is_batch_delivery: bool  # then `tpot_p99_s` is end-to-end time per token
-    attainment: float  # share of requests within all limits
+    attainment: float  # share of requests within all limits; NaN without a limit
     good_rps: float  # requests a second within all limits
     preemptions: int
     kv_use: float  # mean share of KV memory with computed tokens
@@ -100,13 +99,18 @@ def row(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limit
 
 
 def at(
-    scenario: Scenario, name: str, load: float, trace: Trace | None = None, *, same_limits: bool = False
+    scenario: Scenario,
+    name: str,
+    load: float,
+    trace: Trace | None = None,
+    *,
+    full_load: float = 0.0,
+    same_limits: bool = False,
 ) -> Compared | None:
-    """One scheduler at another load, with fewer requests; None where it cannot run."""
+    """One scheduler at another load, below `full_load` with fewer requests; None where it cannot run."""
     try:
         asked = at_load(with_system(scenario, name, same_limits=same_limits), load, trace)
-        requests = min(asked.workload.num_requests, LOAD_REQUESTS)
-        asked = with_values(asked, {"workload.num_requests": requests})
+        asked = with_enough(asked, load, full_load or load)
         return compared(simulate(asked, replayed(asked, trace)), load)
     except ScenarioError:
         return None
@@ -116,7 +120,7 @@ def compared(result: Result, load: float) -> Compared:
     """What a comparison says of one run."""
     outcome, duration_s, bins = result.run.outcome, result.run.duration_s, result.run.bins
     whole = result.resolved.usable_blocks * duration_s
-    met = result.attainment
+    met, has_limits = result.attainment, not result.limits.is_empty
     return Compared(
         system=result.scenario.scheduler.system,
         load=load,
@@ -124,8 +128,8 @@ def compared(result: Result, load: float) -> Compared:
         ttft_p99_s=_p99(result.ttft_s),
         tpot_p99_s=_p99(result.tpot_s),
         is_batch_delivery=result.is_batch_delivery,
-        attainment=float("nan") if met.share is None else met.share,
-        good_rps=met.good / duration_s if duration_s > 0 else float("nan"),
+        attainment=met.share if has_limits else float("nan"),
+        good_rps=met.good / duration_s if has_limits and duration_s > 0 else float("nan"),
         preemptions=result.run.counters["preemptions"],
         kv_use=float(bins[:, USED].sum()) / whole if whole > 0 else float("nan"),
         kv_pledged=float(bins[:, WASTED].sum()) / whole if whole > 0 else float("nan"),
@@ -180,7 +184,8 @@ def overall_cv(output_len: NDArray[np.int64]) -> float:
 def furthest(points: list[Compared], target: float = TARGET) -> float:
     """Largest load at which at least a share `target` of requests meets all limits, between points on a line; 0: none.
 
-    Points are of one scheduler; loads above the first failure do not count.
+    Points are of one scheduler; loads above the first failure do not count. A queue that grows is a failure too: how
+    many are within the limits then depends on the length of the run.
     """
     best, before = 0.0, None
     for point in sorted(points, key=lambda each: each.load):
@@ -190,6 +195,8 @@ def furthest(points: list[Compared], target: float = TARGET) -> float:
             if before is not None and before.attainment > point.attainment:
                 share = (before.attainment - target) / (before.attainment - point.attainment)
                 best = before.load + share * (point.load - before.load)
+            return best
+        if point.is_unstable:
             return best
         best, before = point.load, point
     return best

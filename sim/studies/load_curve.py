@@ -118,10 +118,15 @@ def point(scenario: Scenario, load: float, trace: Trace | None = None, *, full_l
         Below it the run has fewer requests in proportion, at least `FEWEST_REQUESTS`: every point then spans
         about the same time and costs about the same.
     """
-    requests = scenario.workload.num_requests
-    enough = min(requests, max(FEWEST_REQUESTS, round(requests * load / full_load)))
-    asked = with_values(at_load(scenario, load, trace), {"workload.num_requests": enough})
+    asked = with_enough(at_load(scenario, load, trace), load, full_load)
     return point_of(simulate(asked, replayed(asked, trace)), load)
+
+
+def with_enough(scenario: Scenario, load: float, full_load: float) -> Scenario:
+    """The scenario with as many requests as its point needs: all of them, up to `MAX_REQUESTS`, from `full_load` on."""
+    requests = min(scenario.workload.num_requests, MAX_REQUESTS)
+    enough = min(requests, max(FEWEST_REQUESTS, round(requests * load / full_load)))
+    return with_values(scenario, {"workload.num_requests": enough})
 
 
 def point_of(result: Result, load: float) -> LoadPoint:

@@ -99,8 +99,15 @@ def _unfinished(summary: Summary) -> str:
 def _too_short(summary: Summary) -> str:
     if not summary["flags"]["too_short"]:
         return ""
+    requests, steady = summary["requests"]["total"], summary["steady_state"]
+    period_s = summary["scenario"]["workload"]["arrivals"].get("period_s", 0.0)
+    if steady is not None and steady["end_s"] < period_s:
+        return (
+            f"Too short: {requests:,} requests come within {steady['end_s']:,.0f} s, less than a period of arrivals "
+            f"({period_s:,.0f} s), so the average rate is not reached. Raise the number of requests."
+        )
     return (
-        f"Too short: with {summary['requests']['total']:,} requests most of the run is filling up and running empty. "
+        f"Too short: with {requests:,} requests most of the run is filling up and running empty. "
         "Raise the number of requests for steady numbers."
     )
 

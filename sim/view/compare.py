@@ -11,6 +11,7 @@ from sim.view.theme import short_number, short_percent, short_time
 
 DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
 STAR = "★"  # of the best in a column
+USERS = "users"
 MOST = 8  # systems that a picture can hold
 COLUMNS = {  # column of the table: field, factor, whether more is better
     "output tokens/s": ("output_tokens_per_s", 1.0, True),
@@ -84,9 +85,13 @@ def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, i
     if len(known) < 2:
         return "Choose at least two schedulers; the same requests go through each."
     reach = reaches(points) if is_complete else {}
+    if unit == USERS:
+        reach = {name: np.floor(value) for name, value in reach.items()}  # between two runs, yet people are whole
     if reach and not any(np.isnan(value) for value in reach.values()):
         return _who_gets_furthest(reach, max(each.load for each in points), unit)
     best = max(known, key=lambda name: np.nan_to_num(known[name].good_rps))
+    if known[best].good_rps == 0:
+        return "As asked, none of them serves a single request within the limits."
     if any(not np.isnan(each.attainment) for each in known.values()):
         return (
             f"As asked, {title(best)} serves most requests within the limits: "
@@ -107,9 +112,10 @@ def _who_gets_furthest(reach: Mapping[str, float], highest: float, unit: str) ->
         return f"At no load does any of them keep {short_percent(TARGET)} of requests within the limits."
     most = short_number(reach[first])
     if most != short_number(reach[second]):
+        least = "at least " if reach[first] == highest else ""
         return (
-            f"{title(first)} serves most within the limits: {most} {unit} with {short_percent(TARGET)} of requests "
-            f"good, {title(second)} {short_number(reach[second])}."
+            f"{title(first)} serves most within the limits: {least}{most} {unit} with {short_percent(TARGET)} of "
+            f"requests good, {title(second)} {short_number(reach[second])}."
         )
     end = ", the highest load that was run" if reach[first] == highest else ""
     alike = [title(name) for name in ordered if short_number(reach[name]) == most]
@@ -127,6 +133,8 @@ def reaches(points: Sequence[Compared]) -> dict[str, float]:
 
 def winners(points: Sequence[Compared], unit: str) -> list[str]:
     """Who wins where: stretches of load with the scheduler that has most good requests a second."""
+    if points and all(np.isnan(each.good_rps) for each in points):
+        return ["No limit is set, so nobody can be within it: set one under Targets."]
     by_load: dict[float, list[Compared]] = {}
     for each in points:
         by_load.setdefault(each.load, []).append(each)

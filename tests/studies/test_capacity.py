@@ -183,6 +183,19 @@ def test_a_run_that_is_too_short_is_refused_with_the_number_that_is_needed(regul
     with pytest.raises(
         TooShortError, match=r"workload.num_requests is 1000; at .* so at least (\d+) are needed"
     ) as told:
-        capacity(short)
-    needed = int(str(told.value).split("at least ")[1].split(" ")[0])
-    assert needed > 1000
+        search(short)
+    assert told.value.needed == int(str(told.value).split("at least ")[1].split(" ")[0]) > 1000
+    assert capacity(short).sustained.rate_rps == pytest.approx(2000, rel=0.05)  # it takes as many as are needed
+
+
+def test_a_rate_that_swings_is_searched_over_a_whole_period(regular: Scenario) -> None:
+    """Twenty slots of 2 s serve 10 requests/s; the trough of the period would let more through, its peak less."""
+    swinging = {"kind": "diurnal", "rate_rps": 1.0, "swing": 0.5, "period_s": 1000.0}
+    values = {"scheduler.max_num_seqs": 20, "workload.arrivals": swinging, "workload.num_requests": 1000}
+    scenario = with_values(regular, values)
+    with pytest.raises(TooShortError, match=r"less than a period of arrivals \(1000 s\), so at least"):
+        search(scenario)
+    rate_rps = capacity(with_values(scenario, {"replications": 1})).sustained.rate_rps
+    whole = with_values(scenario, {"workload.arrivals.rate_rps": rate_rps, "workload.num_requests": 100_000})
+    assert simulate(whole).attainment.share >= 0.88
+    assert rate_rps < 10 / 1.2  # the peak is half as much again, and not all of it may be lost

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sim import preset, simulate, with_values
+from sim.scenario import Scenario
 from sim.studies import compare
 from sim.studies.compare import Compared, furthest, overall_cv, row, with_system
 from tests.cases import BASE, STATIC, run, trace
@@ -13,9 +14,9 @@ from tests.cases import BASE, STATIC, run, trace
 SMALL = with_values(preset("chat"), {"workload.num_requests": 600})
 
 
-def at(load: float, attainment: float) -> Compared:
-    nothing = math.nan
-    return Compared("orca", load, 1.0, 1.0, 1.0, False, attainment, load * attainment, 0, 0.5, 0.1, nothing, False, 0)
+def at(load: float, attainment: float, *, is_unstable: bool = False) -> Compared:
+    nothing, good_rps = math.nan, load * attainment
+    return Compared("orca", load, 1.0, 1.0, 1.0, False, attainment, good_rps, 0, 0.5, 0.1, nothing, is_unstable, 0)
 
 
 def test_reach_lies_on_the_line_between_the_last_good_and_the_first_bad_load() -> None:
@@ -23,6 +24,28 @@ def test_reach_lies_on_the_line_between_the_last_good_and_the_first_bad_load() -
     assert furthest([at(8, 0.95), at(2, 1.0)]) == 8  # in any order; good to the end
     assert furthest([at(2, 0.5), at(4, 1.0)]) == 0  # nothing counts beyond the first failure
     assert math.isnan(furthest([at(2, math.nan)]))
+
+
+def test_a_load_at_which_the_queue_grows_is_not_kept() -> None:
+    assert furthest([at(2, 1.0), at(4, 0.98, is_unstable=True), at(8, 0.95, is_unstable=True)]) == 2
+
+
+def test_a_load_has_all_requests_so_that_a_queue_has_time_to_grow() -> None:
+    """Long answers fill the memory late: of the first 3,000 requests nearly all are within the limits, of all not."""
+    crowded = preset("mixed-priority")
+    found, beginning = compare.at(crowded, "vllm_v1", 13.0), with_values(crowded, {"workload.num_requests": 3000})
+    assert found is not None
+    assert share_within(crowded) < 0.85 < 0.95 < share_within(beginning)
+    assert found.attainment == pytest.approx(share_within(crowded), abs=1e-12)
+
+
+def share_within(scenario: Scenario) -> float:
+    """Share of requests within both limits, from each request's own times."""
+    run, slo = simulate(scenario), scenario.slo
+    assert slo.ttft_ms is not None
+    assert slo.tpot_ms is not None
+    is_fluent = np.nan_to_num(run.tpot_s, nan=0.0) <= slo.tpot_ms / 1000
+    return float(((run.ttft_s <= slo.ttft_ms / 1000) & is_fluent).mean())
 
 
 def test_spread_among_those_served_together() -> None:
@@ -47,6 +70,13 @@ def test_a_row_says_what_the_run_says() -> None:
     assert found.ttft_p99_s == pytest.approx(metrics["ttft_p99_s"])
     assert found.preemptions == metrics["preemptions"]
     assert (result.inputs.output_len == simulate(SMALL).inputs.output_len).all()
+
+
+def test_without_a_limit_no_request_is_good() -> None:
+    found = row(with_values(SMALL, {"slo": {}}), "vllm_v1").compared
+    assert found is not None
+    assert math.isnan(found.attainment)
+    assert math.isnan(found.good_rps)
 
 
 def test_memory_over_time_adds_up_to_the_ledger() -> None:

@@ -73,8 +73,8 @@ def test_verdict_names_who_gets_furthest_within_the_limits() -> None:
     points = [of("orca", 1), of("orca", 2, attainment=0.5), of("vllm_v1", 1), of("vllm_v1", 2)]
     sentence = verdict(ROWS, points, "requests/s", is_complete=True)
     assert sentence.startswith(
-        "vLLM V1 serves most within the limits: 2 requests/s with 90 % of requests good, Orca 1.2"
-    )
+        "vLLM V1 serves most within the limits: at least 2 requests/s with 90 % of requests good, Orca 1.2"
+    )  # 2 is the highest load that was run
     assert "As asked, vLLM V1" in verdict(ROWS, points, "requests/s", is_complete=False)
 
 
@@ -89,6 +89,24 @@ def test_who_is_alike_in_the_digits_shown_is_named_together() -> None:
         "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: 2 requests/s with 90 % of requests good, the "
         "highest load that was run."
     )
+
+
+def test_users_are_whole() -> None:
+    """Between 8 users, all good, and 16 with 80 % good, 90 % lie at 12; with 79 % at 11.8."""
+    points = [of("orca", 8), of("vllm_v1", 8), of("orca", 16, attainment=0.8), of("vllm_v1", 16, attainment=0.79)]
+    sentence = verdict(ROWS, points, "users", is_complete=True)
+    assert sentence == "Orca serves most within the limits: 12 users with 90 % of requests good, vLLM V1 11."
+
+
+def test_nobody_within_the_limits_is_said_before_the_loads_are_run() -> None:
+    rows = {name: Row(of(name, good_rps=0.0, attainment=0.0), None) for name in ("orca", "vllm_v1")}
+    sentence = verdict(rows, [], "requests/s", is_complete=False)
+    assert sentence == "As asked, none of them serves a single request within the limits."
+
+
+def test_without_limits_nobody_wins_and_nobody_loses() -> None:
+    points = [of(name, good_rps=math.nan, attainment=math.nan) for name in ("orca", "vllm_v1")]
+    assert winners(points, "requests/s") == ["No limit is set, so nobody can be within it: set one under Targets."]
 
 
 def test_without_limits_throughput_decides() -> None:
