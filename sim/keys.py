@@ -145,7 +145,25 @@ KEY_OF = {path: key for key, path in KEYS.items()}
 PRESET, LINK_VERSION, MIX, EDITS = "preset", "v", "mix", "x"  # keys that are not a field's
 PINS = ("p1", "p2", "p3", "p4")  # pinned runs: the query of each, packed
 MEETING = "meet"  # of the page, not of the scenario: 1 for meeting mode
+OPERATING_POINT = "at"  # of the page: as asked, or saturated
 BASE = "base"  # the key of the pinned run that numbers are compared with; the first if left out
+PAGE_KEYS = {  # controls of single pages, by page
+    "cmpsched": "Schedulers",
+    "cmplimits": "Schedulers",
+    "opcap": "Operate",
+    "optarget": "Operate",
+    "optail": "Operate",
+    "oppools": "Operate",
+    "need": "Capacity",
+    "room": "Capacity",
+    "within": "Capacity",
+    "usd": "Capacity",
+    "predgpus": "Capacity and Predictor",  # a field of the scenario, too
+    "retraining": "Capacity and Predictor",
+    "ifcap": "Capacity",
+    "iftail": "Capacity",
+    "vs": "Capacity",
+}
 UNIONS = ("workload.arrivals", "workload.types.0.prompt", "workload.types.0.output")
 LARGEST_PACKED_BYTES = 1_000_000
 

@@ -193,9 +193,10 @@ def _read(value: object, present: object) -> object:
     if not isinstance(value, str) or isinstance(present, str):
         return value
     try:
-        return json.loads(value)
+        found = json.loads(value)
     except ValueError:
         return value
+    return int(found) if isinstance(found, float) and found.is_integer() else found  # 1e3 is a thousand
 
 
 def _drop_foreign_fields(holder: dict[str, Any], kind: type[Part] | None) -> None:

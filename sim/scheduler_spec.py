@@ -2,12 +2,13 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
+from sim.errors import closest, shown
 from sim.length_knobs_spec import LengthKnobs
 from sim.part import MAX_TOKENS, Number, Part, Switch, Whole
 from sim.sglang_spec import Sglang
-from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS, Choices, overrides, system
+from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS, Choices, overrides
 from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
 from sim.vllm_releases import PriorityPolicy, vllm_release
 
@@ -102,10 +103,11 @@ class Scheduler(Recombination, LengthKnobs):
 
     sglang: Sglang = Field(default_factory=Sglang, description="What only SGLang reads.")
 
-    @field_validator("system")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        return system(name).name
+    @model_validator(mode="after")
+    def _system_is_known(self) -> Self:
+        if self.system not in SYSTEMS:
+            raise ValueError(f"system is {shown(self.system)}; closest are {closest(self.system, SYSTEMS)}")
+        return self
 
     @property
     def is_recombined(self) -> bool:

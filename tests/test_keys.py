@@ -96,6 +96,11 @@ def test_a_mix_may_leave_types_out() -> None:
     assert from_query({"preset": MIXED, "mix": f"{document.name}:1,{chat.name}:2"}).workload.types[1].share == 2
 
 
+@pytest.mark.parametrize("text", ["1000", "1000.0", "1e3"])
+def test_a_whole_number_may_be_written_in_any_way(text: str) -> None:
+    assert from_query({"n": text}).workload.num_requests == 1000
+
+
 def test_pins_are_left_aside() -> None:
     assert from_query({"preset": "chat", "p1": "anything"}) == preset("chat")
 
@@ -108,6 +113,8 @@ def test_pins_are_left_aside() -> None:
         ({"preset": "chatt"}, "preset is 'chatt'; the closest shipped ones are chat, azure-chat"),
         ({"seqs": "0"}, "scheduler.max_num_seqs is 0; at least 1 is needed"),
         ({"seqs": "many"}, "scheduler.max_num_seqs is 'many'; a whole number is needed"),
+        ({"sched": "fifo"}, "scheduler.system is 'fifo'; closest are"),
+        ({"seqs": "1e9"}, "scheduler.max_num_seqs is 1000000000; at most"),
         ({"preset": "chat", "conc": "3"}, "workload.arrivals.concurrency is not a known field"),
         ({"mix": "poem:1"}, "mix names 'poem'; the preset's task types are chat"),
         ({"mix": "chat:some"}, "mix gives 'chat' the share 'some'; a number is needed"),

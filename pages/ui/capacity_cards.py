@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from ui import typed
 from ui.card import card
 from ui.job import Job
 from ui.live_plot import live_plot
@@ -14,6 +15,7 @@ from ui.watch import JobFeed, watch
 from sim.catalog import gpu, gpu_names
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative
+from sim.studies.bill import price_of
 from sim.studies.capacity import Searched
 from sim.view import capacity as words
 from sim.view import capacity_figures as figures
@@ -33,45 +35,49 @@ def controls(scenario: Scenario) -> Terms:
     """Load, headroom, share within the limits, and prices."""
     with st.container(key="controls"):
         need, room, share, price, own_gpus, retraining = st.columns([1.05, 0.85, 0.95, 1.2, 0.95, 0.95], gap="small")
-    needed_rps = need.number_input(
+    needed_rps = typed.number(
+        need,
         "Rate to serve (requests/s)",
-        min_value=0.01,
-        max_value=1e6,
+        low=0.01,
+        high=1e6,
         value=DEFAULT_NEED_RPS,
         step=5.0,
         key="need",
-        bind="query-params",
         help="Of the whole service. More of it needs more replicas; what one of them sustains does not change.",
     )
-    headroom = room.select_slider(
+    headroom = typed.one_of(
+        room,
+        "select_slider",
         "Headroom (%)",
         HEADROOMS,
-        "20",
+        value="20",
         key="room",
-        bind="query-params",
         help="Of each replica, kept free for failures and for traffic above the mean. More of it: more replicas.",
     )
-    within = share.segmented_control(
+    within = typed.one_of(
+        share,
+        "segmented_control",
         "Within limits (%)",
         SHARES,
         default="90",
         required=True,
         key="within",
-        bind="query-params",
         help="Share of requests that must meet all limits. More is sustained at a lower rate only.",
     )
-    listed = gpu(scenario.deployment.gpu).price_per_hour
-    own = price.number_input(
+    listed, source = price_of(scenario), gpu(scenario.deployment.gpu).price_source
+    whose, help_text = "the catalogue", f"the catalogue's indicative price ({source})"
+    if scenario.cost.price_per_gpu_hour is not None:
+        whose, help_text = "the scenario", "the scenario's price"
+    own = typed.number(
+        price,
         f"Price of one {scenario.deployment.gpu} ($/h)",
-        min_value=0.0,
-        max_value=10_000.0,
+        low=0.0,
+        high=10_000.0,
         value=None,
         step=0.1,
-        placeholder="no price" if listed is None else f"{listed:g} by the catalogue",
+        placeholder="no price" if listed is None else f"{listed:g} by {whose}",
         key="usd",
-        bind="query-params",
-        help="What you pay. Empty: the catalogue's indicative price"
-        + ("." if listed is None else f" ({gpu(scenario.deployment.gpu).price_source})."),
+        help=f"What you pay. Empty: {'no price' if listed is None else help_text}.",
     )
     prices = predictor_price(scenario, own_gpus, retraining)._replace(per_gpu_hour=own)
     return Terms(float(needed_rps), int(headroom) / 100, int(within) / 100, prices)
@@ -80,20 +86,22 @@ def controls(scenario: Scenario) -> Terms:
 def what_if_controls() -> tuple[int, float]:
     """Cap and tail of the what-ifs, read before their job starts; drawn where the card stands."""
     cap, tail = st.columns(2, gap="medium")
-    tokens = cap.select_slider(
+    tokens = typed.one_of(
+        cap,
+        "select_slider",
         "What if: output cap (tokens)",
         powers_of_two(32, 16_384),
-        "512",
+        value="512",
         key="ifcap",
-        bind="query-params",
         help="Longer answers are cut, and nobody asks again: see Operate for what that costs.",
     )
-    factor = tail.select_slider(
+    factor = typed.one_of(
+        tail,
+        "select_slider",
         "What if: tail longer by (x)",
         FACTORS,
-        "2",
+        value="2",
         key="iftail",
-        bind="query-params",
         help="Answers above the 90th percentile lie so many times as far beyond it; the cap stays.",
     )
     return int(tokens), float(factor)
@@ -101,12 +109,12 @@ def what_if_controls() -> tuple[int, float]:
 
 def gpus_to_compare(scenario: Scenario) -> tuple[str, ...]:
     """The GPUs side by side; the chosen one always is among them."""
-    chosen: list[str] = st.multiselect(
+    chosen: list[str] = typed.some_of(
+        st,
         "GPUs to compare",
-        gpu_names(),
+        {name: name for name in gpu_names()},
         default=list(USUAL_GPUS),
         key="vs",
-        bind="query-params",
         label_visibility="collapsed",
         placeholder="GPUs to compare",
         help="Every tensor-parallel size that holds the model.",

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from ui import typed
 from ui.compare_jobs import Key, points_of, rows_of
 from ui.job import Job
 from ui.live_plot import live_plot
@@ -22,21 +23,20 @@ BEST = {"background-color": "rgba(0,158,115,0.22)"}
 def chosen(own: str) -> tuple[tuple[str, ...], bool]:
     """The schedulers to compare, the scenario's own first, and whether all get its limits."""
     left, right = st.columns([4, 1], gap="medium", vertical_alignment="bottom")
-    names: list[str] = left.multiselect(
+    names: list[str] = typed.some_of(
+        left,
         "Schedulers",
-        system_names(),
-        list(words.DEFAULT),
-        format_func=words.title,
-        max_selections=words.MOST - 1,
+        {words.title(name): name for name in system_names()},
+        most=words.MOST - 1,
+        default=list(words.DEFAULT),
         key="cmpsched",
-        bind="query-params",
         help="The same requests, at the same times, go through each; the scheduler of the sidebar is always among "
         "them, with all its knobs.",
     )
-    same_limits = right.toggle(
+    same_limits = typed.switch(
+        right,
         "Same limits for all",
         key="cmplimits",
-        bind="query-params",
         help="On: all get the sidebar's max_num_seqs and max_num_batched_tokens. Off: each has the limits it was "
         "published with.",
     )

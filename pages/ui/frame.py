@@ -2,24 +2,38 @@
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from ui import files
+from ui import files, typed
 from ui.asked import Asked, Pin
 from ui.history import remember
 from ui.knobs import MOVED, SYSTEM, knobs, reset, standing
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
-from sim.keys import BASE, EDITS, MEETING, MIX, PINS, PRESET, from_query, to_query, unpack
+from sim.keys import (
+    BASE,
+    EDITS,
+    LINK_VERSION,
+    MEETING,
+    MIX,
+    OPERATING_POINT,
+    PAGE_KEYS,
+    PINS,
+    PRESET,
+    from_query,
+    to_query,
+    unpack,
+)
 from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
-from sim.view import theme
+from sim.view import address, theme
 from sim.view.form import base_scenario, resolved_text, scenario_of, scheduler_at
 from sim.view.knobs import RECOMBINE, section_of
 from sim.view.pins import labels, names
 from sim.view.scheduler_words import description, predictor_note
 
-LOAD = "at"
 AS_ASKED, SATURATED = "as asked", "saturated"
+HELD = "keys_with_a_knob"  # in the session: of the last run
+LEFT = "keys_without_a_knob"
 CARRIED = (EDITS, *PINS, BASE, MEETING)  # no widgets for the eye: they hold what a link carries besides the knobs
 
 
@@ -31,13 +45,15 @@ def frame() -> Asked:
         for key in CARRIED:
             st.text_input(key, key=key, bind="query-params", label_visibility="collapsed")
     with shown:
+        said = st.container()
         name = _preset_chooser()
         is_saturated = _load_switch() == SATURATED
-        has_mix = len(preset(name).workload.types) > 1
+        base = _known(name)
+        has_mix = len(base.workload.types) > 1
     with shown if has_mix else carried:
-        _mix(preset(name))
+        _mix(base)
     with shown:
-        asked = _read(name, is_saturated)
+        asked = _read(name, is_saturated, said)
     with carried:
         remember(st.query_params.to_dict())
     return asked
@@ -46,19 +62,22 @@ def frame() -> Asked:
 def foreseen() -> Asked | None:
     """What the frame will say, where that is clear before it is drawn: somebody moved a knob that is on the page."""
     is_moved = st.session_state.pop(MOVED, False)
-    if not is_moved or any(key not in st.session_state for key in (PRESET, LOAD, MIX, *CARRIED)):
+    if not is_moved or any(key not in st.session_state for key in (PRESET, OPERATING_POINT, MIX, *CARRIED)):
         return None
     name = st.session_state[PRESET]
     base, refusal = _base(name)
-    scenario, refusal = _scenario(name, standing(base), refusal)
-    return _asked(name, scenario, refusal, is_saturated=st.session_state[LOAD] == SATURATED)
+    scenario, refusal = _scenario(name, base, standing(base), refusal)
+    return _asked(name, scenario, refusal, is_saturated=st.session_state[OPERATING_POINT] == SATURATED)
 
 
-def _read(name: str, is_saturated: bool) -> Asked:
+def _read(name: str, is_saturated: bool, said: DeltaGenerator) -> Asked:
     """Draw the knobs and files below, and read them."""
     base, refusal = _base(name)
     texts, notes = knobs(base)
-    scenario, refusal = _scenario(name, texts, refusal)
+    scenario, refusal = _scenario(name, base, texts, refusal)
+    for sentence in address.notes(st.query_params.to_dict(), _knobs_of(texts), base, texts):
+        said.warning(sentence)
+    _remember_keys(texts)
     _note(notes, base, texts, scenario, refusal)
     files.trace_upload()
     files.preset_files(name, scenario)
@@ -82,14 +101,26 @@ def _note(
         notes["Predictor"].caption(own)
 
 
-def _scenario(name: str, texts: dict[str, str], refusal: str) -> tuple[Scenario | None, str]:
-    """What the knobs come to, or why it is refused."""
+def _scenario(name: str, base: Scenario, texts: dict[str, str], refusal: str) -> tuple[Scenario | None, str]:
+    """What the knobs and the rest of the address come to, or why it is refused."""
     if refusal:
         return None, refusal
+    more = address.without_knob(st.query_params.to_dict(), _knobs_of(texts), base, texts)
     try:
-        return scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts), ""
+        return scenario_of(name, st.session_state[MIX], st.session_state[EDITS], texts | more), ""
     except ScenarioError as error:
         return None, str(error)
+
+
+def _knobs_of(texts: dict[str, str]) -> set[str]:
+    """Keys that have a knob, or had one in the last run: Streamlit is about to take those out of the address."""
+    return {*texts, *st.session_state.get(HELD, ())}
+
+
+def _remember_keys(texts: dict[str, str]) -> None:
+    has_knob = _knobs_of(texts)
+    st.session_state[HELD] = set(texts)
+    st.session_state[LEFT] = [key for key in st.query_params if key not in (*has_knob, *address.FRAME, *PAGE_KEYS)]
 
 
 def _asked(name: str, scenario: Scenario | None, refusal: str, *, is_saturated: bool) -> Asked:
@@ -101,7 +132,8 @@ def _asked(name: str, scenario: Scenario | None, refusal: str, *, is_saturated: 
 
 
 def _preset_chooser() -> str:
-    names = preset_names("explore")
+    now = (st.session_state.get(PRESET), st.query_params.get(PRESET))  # a link may name any, and wrong ones
+    names = tuple(dict.fromkeys((*preset_names("explore"), *filter(None, now))))
     name: str = st.selectbox(
         "Preset",
         names,
@@ -110,31 +142,32 @@ def _preset_chooser() -> str:
         bind="query-params",
         on_change=_apply_preset,
         help="A scenario to start from: every knob moves to its value, and the address holds what you change. "
-        f"What to expect of this one: {preset(_chosen()).about.reading}",
+        f"What to expect of this one: {_known(next(filter(None, now), DEFAULT_PRESET)).about.reading}",
     )
-    st.caption(preset(name).about.question)
+    st.caption(_known(name).about.question)
     return name
 
 
-def _chosen() -> str:
-    """The preset of the session or the link, before its widget has run."""
-    name = st.session_state.get(PRESET) or st.query_params.get(PRESET)
-    return name if name in preset_names("explore") else DEFAULT_PRESET
+def _known(name: str) -> Scenario:
+    """The preset of that name; the default one where there is none, which `_base` refuses."""
+    return preset(name if name in preset_names() else DEFAULT_PRESET)
 
 
 def _apply_preset() -> None:
     st.session_state[MIX] = st.session_state[EDITS] = ""
-    reset(preset(st.session_state[PRESET]))
+    typed.leave_out([LINK_VERSION, *st.session_state.get(LEFT, ())])
+    reset(_known(st.session_state[PRESET]))
 
 
 def _load_switch() -> str:
-    load: str = st.segmented_control(
+    load: str = typed.one_of(
+        st,
+        "segmented_control",
         "Operating point",
         (AS_ASKED, SATURATED),
         default=AS_ASKED,
         required=True,
-        key=LOAD,
-        bind="query-params",
+        key=OPERATING_POINT,
         help="as asked: requests arrive as set below; early completion only shows here, at low load. saturated: the "
         "same requests all wait from the start; throughput shows what the server can do, and memory is the limit.",
     )
@@ -159,7 +192,7 @@ def _base(name: str) -> tuple[Scenario, str]:
     try:
         return base_scenario(name, st.session_state[MIX], st.session_state[EDITS], version), ""
     except ScenarioError as error:
-        return preset(name), str(error)
+        return _known(name), str(error)
 
 
 def _pins(current: dict[str, str]) -> tuple[Pin, ...]:

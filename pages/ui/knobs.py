@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from ui import typed
 
 from sim.keys import KEY_OF
 from sim.scenario import Scenario
@@ -68,7 +69,7 @@ def standing(base: Scenario) -> dict[str, str]:
     for knob in KNOBS:
         if is_shown(knob, base, texts):
             key = KEY_OF[knob.path]
-            value = st.session_state.get(key, default_text(knob, base))
+            value = _unusable(knob, key) or st.session_state.get(key, default_text(knob, base))
             texts[key] = value if isinstance(value, str) else str(value).lower()  # a switch
     return texts
 
@@ -87,23 +88,36 @@ def reset(base: Scenario) -> None:
 
 def _widget(knob: Knob, key: str, default: str, names: dict[str, str]) -> str:
     """The knob's widget; returns its text."""
-    common: dict[str, Any] = {"key": key, "help": knob.help, "bind": "query-params", "on_change": _moved}
+    unusable = _unusable(knob, key)
+    common: dict[str, Any] = {"key": key, "help": knob.help, "on_change": _moved} | typed.binding(key, unusable)
+    if unusable:
+        common["on_change"] = _take
     if knob.widget == "switch":
-        return "true" if st.toggle(knob.label, default == "true", **common) else "false"
+        is_on = st.toggle(knob.label, default == "true", **common)
+        return unusable or ("true" if is_on else "false")
     text: str
     if knob.widget == "steps":
-        now = st.session_state.get(key) or st.query_params.get(key)  # a link's own value becomes a stop too
-        stops = with_stop(knob.options, default, now)
+        stops = with_stop(knob.options, default, *_now(key))
         text = st.select_slider(knob.label, stops, value=default, **common)
-        return text
-    options = knob.options if default in knob.options else (*knob.options, default)
+        return unusable or text
+    options = tuple(dict.fromkeys((*knob.options, default, *filter(None, _now(key)))))
     if names:
-        return _named_choice(knob, key, default, names)
+        return unusable or _named_choice(knob, key, default, names)
     if sum(map(len, options)) <= LONGEST_ROW and len(options) > 1:
         text = st.segmented_control(knob.label, options, default=default, required=True, **common)
-        return text
+        return unusable or text
     text = st.selectbox(knob.label, options, index=options.index(default), **common)
-    return text
+    return unusable or text
+
+
+def _unusable(knob: Knob, key: str) -> str:
+    """The text in the address that the knob's widget cannot show: several, or none of on and off."""
+    return typed.unusable(key, lambda text: knob.widget != "switch" or text.lower() in typed.SWITCH)
+
+
+def _now(key: str) -> tuple[str | None, str | None]:
+    """What a knob's key holds in the session and in the address: after a step back the address is right."""
+    return st.session_state.get(key), st.query_params.get(key)
 
 
 def _named_choice(knob: Knob, key: str, default: str, names: dict[str, str]) -> str:
@@ -112,12 +126,21 @@ def _named_choice(knob: Knob, key: str, default: str, names: dict[str, str]) -> 
     A bound list writes what it shows into the address; here that is done by a field nobody sees.
     """
     with st.container(key=f"carried_{key}"):
-        held = st.text_input(key, default, key=key, bind="query-params", label_visibility="collapsed")
-    text = held if held in names else default
+        held = st.text_input(
+            key, default, key=key, label_visibility="collapsed", **typed.binding(key, _unusable(knob, key))
+        )
+    text = held or default
     shown = f"{key}{NAMED}"
     st.session_state[shown] = text
+    options = list(dict.fromkeys((*names, text)))
     st.selectbox(
-        knob.label, list(names), key=shown, format_func=names.__getitem__, help=knob.help, on_change=_name, args=(key,)
+        knob.label,
+        options,
+        key=shown,
+        format_func=lambda option: names.get(option, option),
+        help=knob.help,
+        on_change=_name,
+        args=(key,),
     )
     if meaning := choice_meaning(knob.path.removeprefix("scheduler."), text):
         st.caption(f"{meaning[:1].upper()}{meaning[1:]}.")
@@ -127,6 +150,12 @@ def _named_choice(knob: Knob, key: str, default: str, names: dict[str, str]) -> 
 def _name(key: str) -> None:
     """What was picked by name goes into the address."""
     st.session_state[key] = st.session_state[f"{key}{NAMED}"]
+    _moved()
+
+
+def _take(key: str) -> None:
+    """A knob was moved while the address held what its widget cannot show."""
+    typed.take(key)
     _moved()
 
 

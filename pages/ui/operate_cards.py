@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from ui import typed
 from ui.job import Job
 from ui.operate_jobs import BREAKING, TAIL, CapKey, Parted, caps_job, margin_job, routing_job, sla_job
 from ui.watch import JobFeed, watch
@@ -28,12 +29,13 @@ FACTORS = ("1.5", "2", "3", "5")
 
 def chosen_cap() -> int:
     """The cap that the page speaks of."""
-    text: str = st.select_slider(
+    text = typed.one_of(
+        st,
+        "select_slider",
         "Output cap (max_tokens)",
         powers_of_two(32, 16_384),
-        "512",
+        value="512",
         key="opcap",
-        bind="query-params",
         help="Cuts longer answers of every type. Lower: more answers a second, more of them cut; with clients who ask "
         "again the server may end up with more work than before.",
     )
@@ -64,23 +66,25 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
     """The target, the lengths it assumes, how it fares, and what would break it."""
     left, right = st.columns(2, gap="medium")
     target = int(
-        left.segmented_control(
+        typed.one_of(
+            left,
+            "segmented_control",
             "Target (% of requests within all limits)",
             TARGETS,
             default="90",
             required=True,
             key="optarget",
-            bind="query-params",
             help="The limits are those under Targets in the sidebar. A higher target breaks earlier.",
         )
     ) / 100  # fmt: skip
     factor = float(
-        right.select_slider(
+        typed.one_of(
+            right,
+            "select_slider",
             "Longer tail (x)",
             FACTORS,
-            "2",
+            value="2",
             key="optail",
-            bind="query-params",
             help="Answers above the 90th percentile lie so many times as far beyond it; the scenario's cap stays.",
         )
     )
@@ -161,12 +165,13 @@ def by_type(scenario: Scenario) -> None:
         )
         return
     replicas = int(
-        st.select_slider(
+        typed.one_of(
+            st,
+            "select_slider",
             "Replicas in all",
             tuple(str(count) for count in range(len(scenario.workload.types), 13)),
-            str(max(4, len(scenario.workload.types))),
+            value=str(max(4, len(scenario.workload.types))),
             key="oppools",
-            bind="query-params",
             help="The whole load is as many times the scenario's rate. More replicas can be dealt more finely.",
         )
     )

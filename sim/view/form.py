@@ -17,9 +17,9 @@ from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET
 from sim.scenario import Scenario
 from sim.scheduler_spec import Scheduler
 from sim.systems import SYSTEMS, reads_predictor
-from sim.systems.knobs_read import RECOMBINED, knobs_read
+from sim.systems.knobs_read import CHOICES, knobs_read
 from sim.systems.predictors import own_predictor
-from sim.view.knobs import Knob
+from sim.view.knobs import KNOBS, Knob
 from sim.view.steps import text
 from sim.workload.lengths import tokens_at
 
@@ -38,6 +38,8 @@ READ_BY = {  # kinds of predictors that read a field; all others: every kind tha
     "spread": NAMES_A_LENGTH,
     "tau": ("bucket", "rank"),
 }
+CHOOSING = {knob.path.removeprefix("scheduler."): set(knob.options) - {"none"} for knob in KNOBS}
+ALLOWED = {field: CHOOSING[field] for field in ("system", *CHOICES)}
 ELSEWHERE = {"rate_rps": "8", "burstiness": "0.25", "concurrency": "64", "think_time_s": "0", "think_time": "constant"}
 ELSEWHERE |= {"speed": "1", "alpha": "1.5", "swing": "0.8", "period_s": "1000"}
 NO_DATASET = "azure_2023_conv"
@@ -85,12 +87,12 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
         return False  # a mix: its types are edited in the preset's file
     if parent in UNIONS and parent != "workload.arrivals" and workload.trace_file is not None:
         return False  # lengths come from the file
-    if parent in UNIONS and field != "kind":
-        return field in FIELDS[parent, _text_at(f"{parent}.kind", base, texts)]
+    if not has_field(knob.path, base, texts):
+        return False
     if parent == "predictor":
         return _is_predictor_knob_shown(field, base, texts)
     if parent == "scheduler.sglang" or knob.path in NOT_SGLANG:
-        is_sglang = SYSTEMS[_text_at("scheduler.system", base, texts)].engine == "sglang"
+        is_sglang = SYSTEMS[scheduler_at(base, texts).system].engine == "sglang"
         return is_sglang == (parent == "scheduler.sglang")
     if parent == "scheduler":
         has_timeout = _text_at("workload.client_timeout_s", base, texts) != "none"
@@ -103,6 +105,17 @@ def is_shown(knob: Knob, base: Scenario, texts: Texts) -> bool:
     if field == "num_prefixes":
         return _text_at(f"{parent}.shared_prefix_tokens", base, texts) != "0"
     return True
+
+
+def has_field(path: str, base: Scenario, texts: Texts) -> bool:
+    """Whether the arrivals and lengths that the knobs show have a field; every other part has all of its own."""
+    parent, field = _split(path)
+    return parent not in UNIONS or field == "kind" or field in FIELDS.get((parent, kind_at(parent, base, texts)), ())
+
+
+def kind_at(parent: str, base: Scenario, texts: Texts) -> str:
+    """Kind of the arrivals or lengths at a path, as the knobs show it."""
+    return _text_at(f"{parent}.kind", base, texts)
 
 
 def _is_predictor_knob_shown(field: str, base: Scenario, texts: Texts) -> bool:
@@ -127,12 +140,12 @@ def _is_predictor_knob_shown(field: str, base: Scenario, texts: Texts) -> bool:
 def scheduler_at(base: Scenario, texts: Texts) -> Scheduler:
     """The scheduler and its five choices as the knobs stand, whether or not they go together."""
     values: dict[str, Any] = {}
-    for field in ("system", *RECOMBINED):
+    for field, known in ALLOWED.items():
         text_now = _text_at(f"scheduler.{field}", base, texts)
-        values[field] = None if text_now == "none" else text_now
-    values["admission_interval_steps"] = 2 if values["admission_interval_steps"] not in ("1", None) else 1
-    if values["system"] not in SYSTEMS:
-        values["system"] = base.scheduler.system
+        values[field] = text_now if text_now in known else None
+    joins = _text_at("scheduler.admission_interval_steps", base, texts)
+    values["admission_interval_steps"] = 2 if joins not in ("1", "none") else 1
+    values["system"] = values["system"] or base.scheduler.system
     return base.scheduler.model_copy(update=values)
 
 

@@ -37,16 +37,14 @@ def text(value: float) -> str:
     return str(int(rounded)) if rounded.is_integer() else f"{rounded:f}".rstrip("0")
 
 
-def with_stop(stops: tuple[str, ...], *extra: str | None) -> list[str]:
-    """The stops and some more in numerical order, so that a preset's or a link's own value is among them.
+def with_stop(stops: tuple[str, ...], own: str, *extra: str | None) -> list[str]:
+    """The stops and some more in numerical order, so that a preset's own value and a link's are among them.
 
-    Texts that are no numbers keep their place at the front.
+    Texts that are no numbers stand at the front; one that no field takes is refused like any other value. Of two ways
+    to write a number the own one stays, then the link's.
     """
-    words = [stop for stop in stops if not is_number(stop)]
-    numbers = {float(stop): stop for stop in stops if is_number(stop)}
-    for stop in extra:
-        if stop is not None and is_number(stop):
-            numbers.setdefault(float(stop), stop)
+    words = list(dict.fromkeys(stop for stop in (*stops, own, *extra) if stop and not is_number(stop)))
+    numbers = {float(stop): stop for stop in (*stops, *filter(None, extra), own) if is_number(stop)}
     return words + [numbers[value] for value in sorted(numbers)]
 
 

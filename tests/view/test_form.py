@@ -107,11 +107,16 @@ def test_even_stops_have_no_rounding_dust():
 
 
 def test_a_value_between_stops_becomes_one():
-    assert with_stop(("none", "1", "2", "10"), "3.37", None, "none", "word") == ["none", "1", "2", "3.37", "10"]
+    assert with_stop(("none", "1", "2", "10"), "3.37", None, "none", "") == ["none", "1", "2", "3.37", "10"]
+
+
+def test_a_word_in_an_address_becomes_a_stop_that_the_scenario_refuses() -> None:
+    assert with_stop(("none", "1"), "1", "word") == ["none", "word", "1"]
 
 
 def test_a_stop_spelled_otherwise_is_not_doubled():
-    assert with_stop(("1", "2"), "2.0") == ["1", "2"]
+    assert with_stop(("1", "2"), "1", "2.0") == ["1", "2.0"]  # as the address has it
+    assert with_stop(("1", "2"), "2", "2.0") == ["1", "2"]  # the knob stands there anyhow
 
 
 def predictor_keys(base, **turned: str) -> set[str]:
