@@ -2,7 +2,7 @@
 
 import streamlit as st
 from ui import capacity_cards
-from ui.capacity_jobs import LIGHT, base_job, deployment_job, is_found, what_if_job
+from ui.capacity_jobs import LIGHT, base_job, deployment_job, is_found, searched, what_if_job
 from ui.card import card
 from ui.header import header
 from ui.refusal import refuse, runnable
@@ -25,8 +25,7 @@ with right:
 job = base_job(scenario, asked.trace, terms.share)
 is_complete = is_found(job)
 light = job.found.get(LIGHT)
-searched = [each for name, each in sorted(job.found.items(), key=str) if name != LIGHT]
-own = words.own_option(scenario, searched, terms)
+own = words.own_option(scenario, searched(job), terms)
 
 with head:
     if job.problem:

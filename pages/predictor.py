@@ -1,12 +1,15 @@
 """Predictor: which way to err, how far and how late a prediction may be, and what it is worth."""
 
 import streamlit as st
-from ui import predictor_cards, runs
+from ui import predictor_cards, runs, typed
+from ui.capacity_jobs import base_job
 from ui.header import header
-from ui.predictor_jobs import capacity_job, error_job, published_job, trial_job
+from ui.predictor_jobs import error_job, published_job, trial_job, use_job
 from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
+from sim.studies.capacity import ATTAINMENT
+from sim.studies.load_curve import without_load
 from sim.studies.predictor.error_map import OBJECTIVES, direction
 from sim.studies.predictor.uses import own_error
 from sim.studies.saturated import saturated
@@ -20,18 +23,21 @@ try:
     runs.view(given, asked.trace, is_saturated=asked.is_saturated)
 except ScenarioError as error:
     refuse(str(error), asked)
-name = st.segmented_control(
+name = typed.one_of(
+    st,
+    "segmented_control",
     "Objective",
     tuple(OBJECTIVES),
     default="throughput",
     required=True,
     key="objective",
-    persist_state="session",
     help=OBJECTIVE_HELP,
 )
 own = own_error(scenario)
 errors, trials = error_job(scenario, asked.trace), trial_job(scenario, asked.trace)
-published, capacities = published_job(scenario, asked.trace), capacity_job(given, asked.trace)
+published = published_job(scenario, asked.trace)
+without_rate = without_load(given)
+base, others = base_job(without_rate, asked.trace, ATTAINMENT), use_job(without_rate, asked.trace)
 best = direction(errors.found, own[1], OBJECTIVES[name])
 with head:
     header(verdict(name, errors.found, trials.found, own[1]), asked)
@@ -49,6 +55,6 @@ with right:
 predictor_cards.uses(trials, own[1])
 left, right = st.columns([0.8, 1.2], gap="small")
 with left:
-    predictor_cards.money(capacities, given)
+    predictor_cards.money(base, others, without_rate)
 with right:
     predictor_cards.published_tables(published, trials, errors, name, own[1])

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from sim.keys import PAGE_KEYS
 from tests.page_script import MAIN, headline, open_page, turn
 
-PAGES = {"Schedulers": "schedulers.py", "Operate": "operate.py", "Capacity": "capacity.py"}
+PAGES = {"Schedulers": "schedulers.py", "Operate": "operate.py", "Capacity": "capacity.py", "Predictor": "predictor.py"}
 TWO_TYPES = "mixed-pool"  # a preset with something to part
 
 

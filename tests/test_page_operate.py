@@ -58,7 +58,8 @@ def test_the_verdict_says_what_the_cap_costs(page: AppTest) -> None:
     cut, lost = (lengths > 512).mean(), 1 - lengths.clip(max=512).sum() / lengths.sum()
     title = headline(page)
     assert title.startswith(
-        f"A cap of 512 tokens cuts {short_percent(cut)} of answers and loses {short_percent(lost)} of their tokens"
+        f"A cap of 512 tokens cuts {short_percent(cut)} of answers and loses {short_percent(lost)} of all tokens "
+        "wanted; a full server then gives "
     )
     assert "if clients ask for the rest" in title
 

@@ -95,14 +95,13 @@ def test_money_needs_limits_and_enough_requests(page: AppTest) -> None:
 
 def test_gpus_saved_follow_the_load() -> None:
     app = open_predictor(**TIGHT | {"n": "1000"})
-    assert "GPUs instead of" in lines(app)
-    before = [each.value for each in app.markdown if "GPUs instead of" in each.value]
-    app.number_input(key="needed_rps").set_value(500.0).run()
-    after = [each.value for each in app.markdown if "GPUs instead of" in each.value]
+    before = [each.value for each in app.markdown if "without a predictor" in each.value]
+    app.number_input(key="need").set_value(500.0).run()
+    after = [each.value for each in app.markdown if "without a predictor" in each.value]
     assert len(before) == len(after) == 2
     assert all(old != new and "500 requests/s" in new for old, new in zip(before, after, strict=True))
     app.number_input(key="predgpus").set_value(2.0).run()
-    charged = [each.value for each in app.markdown if "GPUs instead of" in each.value]
+    charged = [each.value for each in app.markdown if "without a predictor" in each.value]
     assert all("and 2 for the predictor" in each for each in charged)
     assert not any("and 2 for the predictor" in each for each in after)
 

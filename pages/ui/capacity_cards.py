@@ -10,6 +10,7 @@ from ui.card import card
 from ui.job import Job
 from ui.live_plot import live_plot
 from ui.predictor_price import predictor_price
+from ui.rate_to_serve import rate_to_serve
 from ui.watch import JobFeed, watch
 
 from sim.catalog import gpu, gpu_names
@@ -22,7 +23,6 @@ from sim.view import capacity_figures as figures
 from sim.view.capacity import Option, Terms
 from sim.view.steps import powers_of_two
 
-DEFAULT_NEED_RPS = 50.0
 USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
 ROW_PX, TABLE_PX, REPLICA_PX = 27, 444, 124
 FORMATS = {"requests/s": "%.3g", "$/h": "%.2f", "$/M tokens": "%.3f"}
@@ -35,16 +35,7 @@ def controls(scenario: Scenario) -> Terms:
     """Load, headroom, share within the limits, and prices."""
     with st.container(key="controls"):
         need, room, share, price, own_gpus, retraining = st.columns([1.05, 0.85, 0.95, 1.2, 0.95, 0.95], gap="small")
-    needed_rps = typed.number(
-        need,
-        "Rate to serve (requests/s)",
-        low=0.01,
-        high=1e6,
-        value=DEFAULT_NEED_RPS,
-        step=5.0,
-        key="need",
-        help="Of the whole service. More of it needs more replicas; what one of them sustains does not change.",
-    )
+    needed_rps = rate_to_serve(need)
     headroom = typed.one_of(
         room,
         "select_slider",
@@ -80,7 +71,7 @@ def controls(scenario: Scenario) -> Terms:
         help=f"What you pay. Empty: {'no price' if listed is None else help_text}.",
     )
     prices = predictor_price(scenario, own_gpus, retraining)._replace(per_gpu_hour=own)
-    return Terms(float(needed_rps), int(headroom) / 100, int(within) / 100, prices)
+    return Terms(needed_rps, int(headroom) / 100, int(within) / 100, prices)
 
 
 def what_if_controls() -> tuple[int, float]:

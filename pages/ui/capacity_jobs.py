@@ -21,6 +21,11 @@ def base_job(scenario: Scenario, trace: Trace | None, share: float) -> Job[int |
     return _base(_key(scenario), _sha256(trace), share, scenario, trace)
 
 
+def searched(job: Job[int | str, Searched]) -> list[Searched]:
+    """Replications of the chosen deployment that are there, in order."""
+    return [each for name, each in sorted(job.found.items(), key=str) if name != LIGHT]
+
+
 def is_found(job: Job[int | str, Searched]) -> bool:
     """Whether every replication of the chosen deployment has been searched; a moment's wait for that."""
     with page_waits():

@@ -2,19 +2,22 @@
 
 import pandas as pd
 import streamlit as st
+from ui.capacity_jobs import LIGHT, searched
 from ui.card import card
 from ui.job import Job
 from ui.live_plot import live_plot
 from ui.predictor_price import predictor_price
+from ui.rate_to_serve import rate_to_serve
 from ui.watch import watch
 
 from sim.scenario import Scenario
-from sim.studies.capacity import Capacity
+from sim.studies.alternatives import Alternative
+from sim.studies.capacity import Searched, combined
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
 from sim.studies.predictor.published import PublishedHere
 from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
-from sim.studies.predictor.worth import gpu_ratio, worth
+from sim.studies.predictor.worth import by_use, gpu_ratio, worth
 from sim.view import limits_figure, predictor, predictor_figures
 from sim.view.limits_words import limits_of_use, objective_of_use
 
@@ -81,27 +84,29 @@ def uses(trials: Job[Trial, Measured], spread: float) -> None:
         _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses", 110)
 
 
-def money(capacities: Job[Use, Capacity], scenario: Scenario) -> None:
-    """GPUs and money saved at equal limits."""
+def money(base: Job[int | str, Searched], uses: Job[Use, Alternative], scenario: Scenario) -> None:
+    """GPUs and money saved at equal limits, beside the capacity that the page Capacity finds."""
     with card("money", "In money, at the same limits"):
         load, own_gpus, retraining = st.columns(3, gap="small", vertical_alignment="bottom")
-        needed_rps = load.number_input(
-            "Rate to serve (requests/s)",
-            0.1, 1e6, 50.0, key="needed_rps", persist_state="session",
-            help="Of the whole service. More: more replicas, and more of them saved by the same gain.",
-        )  # fmt: skip
+        needed_rps = rate_to_serve(load)
         prices = predictor_price(scenario, own_gpus, retraining)
-        if capacities.problem:
-            st.warning(capacities.problem)
-        without = capacities.found.get(Use.NONE)
-        using = {use: found for use, found in capacities.found.items() if use is not Use.NONE}
-        if without is not None:
+        if base.problem:
+            st.warning(base.problem)
+            return
+        tried, light, own = dict(uses.found), base.found.get(LIGHT), searched(base)
+        found = by_use(combined(scenario, own), light, tried) if own and light else {}
+        if without := found.get(Use.NONE):
             for use in USES:
-                if use in using:
-                    found = worth(without, using[use], needed_rps, prices=prices)
-                    st.markdown(predictor.worth_sentence(use, found, needed_rps))
-            st.caption(predictor.capacity_note({use: gpu_ratio(without, using[use]) for use in USES if use in using}))
-        watch(capacities, "capacity searches", "stop_capacities")
+                if use in found:
+                    st.markdown(
+                        predictor.worth_sentence(use, worth(without, found[use], needed_rps, prices=prices), needed_rps)
+                    )
+            st.caption(predictor.capacity_note({use: gpu_ratio(without, found[use]) for use in USES if use in found}))
+        for use, each in tried.items():
+            if each.refusal:
+                st.caption(f"{use.value.capitalize()}: {each.refusal}")
+        watch(base, "searches", "stop_search")
+        watch(uses, "capacity searches", "stop_capacities")
 
 
 def lesson(published: Job[str, PublishedHere], trials: Job[Trial, Measured]) -> None:

@@ -4,12 +4,12 @@ import streamlit as st
 from ui.job import Job, release, start, task
 
 from sim.scenario import Scenario
-from sim.studies.capacity import Capacity
+from sim.studies.alternatives import Alternative
 from sim.studies.predictor.break_even import Trial, run_trial, trials
 from sim.studies.predictor.error_map import ErrorCell, cells, run_cell
 from sim.studies.predictor.published import PublishedHere, names, run_published
 from sim.studies.predictor.uses import Measured, Use, own_error
-from sim.studies.predictor.worth import search
+from sim.studies.predictor.worth import other_uses, tried_use
 from sim.workload import Trace
 
 
@@ -28,9 +28,9 @@ def published_job(scenario: Scenario, trace: Trace | None) -> Job[str, Published
     return _published(_key(scenario), _sha256(trace), scenario, trace)
 
 
-def capacity_job(scenario: Scenario, trace: Trace | None) -> Job[Use, Capacity]:
-    """What one replica sustains, by use."""
-    return _capacities(_key(scenario), _sha256(trace), scenario, trace)
+def use_job(scenario: Scenario, trace: Trace | None) -> Job[Use, Alternative]:
+    """What one replica sustains, by use that is not its scheduler's own; its own is `capacity_jobs.base_job`."""
+    return _uses(_key(scenario), _sha256(trace), scenario, trace)
 
 
 def _key(scenario: Scenario) -> str:
@@ -59,5 +59,5 @@ def _published(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None)
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _capacities(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[Use, Capacity]:
-    return start({use: task(search, _scenario, use, _trace) for use in Use})
+def _uses(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[Use, Alternative]:
+    return start({use: task(tried_use, _scenario, use, _trace) for use in other_uses(_scenario)})

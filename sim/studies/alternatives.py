@@ -13,6 +13,7 @@ from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
 from sim.studies.capacity import Capacity, Searched, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
+from sim.studies.predictor.uses import UNNAMED
 from sim.systems import reads_predictor
 from sim.workload import Trace
 
@@ -66,7 +67,7 @@ def with_predictor(scenario: Scenario) -> dict[str, Scenario]:
     """
     if reads_predictor(scenario.scheduler.choices):
         return {}
-    predictor = {"predictor.kind": "distribution"} if scenario.predictor.in_use.kind == "none" else {}
+    predictor = UNNAMED if scenario.predictor.in_use.kind == "none" else {}
     found = {}
     for name, choice in PREDICTED.items():
         try:

@@ -243,7 +243,8 @@ def _nothing_found(server: Server, ceiling_rps: float, share: float, replication
         return f"workload is unstable at every rate tried, down to {ceiling_rps / 10:.3g} requests/s: the queue grows"
     return (
         f"slo is out of reach ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
-        f"{100 * light.attainment.share:.1f} % of requests are within it; {100 * share:.0f} % are needed"
+        f"{math.floor(1000 * light.attainment.share) / 10:.1f} % of requests are within it; {100 * share:.0f} % are "
+        "needed"
     )
 
 

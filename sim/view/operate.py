@@ -11,7 +11,7 @@ from sim.studies.margins import Margin, MarginPoint
 from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
 from sim.summary import HEAVY_TAIL_RATIO, LONGER
-from sim.view.theme import short_number, short_percent, short_time
+from sim.view.theme import percent_beside, short_number, short_percent, short_time
 from sim.view.tiles import UNDEFINED
 from sim.workload.retries import Retry
 
@@ -32,11 +32,12 @@ def verdict(cap: int, points: Caps) -> str:
         return COMPUTING
     sentence = (
         f"A cap of {cap:,} tokens cuts {short_percent(never.truncated)} of answers and loses "
-        f"{short_percent(never.tokens_lost)} of their tokens; a full server then gives {_change(never, base)} answers/s"
+        f"{short_percent(never.tokens_lost)} of all tokens wanted; a full server then gives {_more(never, base)} "
+        "answers/s"
     )
     if rest is None or not never.truncated:
         return f"{sentence}."
-    return f"{sentence}, but {_change(rest, base)} if clients ask for the rest."
+    return f"{sentence}, but {_more(rest, base)} if clients ask for the rest."
 
 
 def cap_sentences(cap: int, points: Caps) -> list[str]:
@@ -93,9 +94,18 @@ def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]
     which = "Parting the types helps" if is_better else "One pool is better than any split tried"
     return (
         f"{which}: {short_percent(best.attainment)} of requests within the limits with {names}, "
-        f"{short_percent(one.attainment)} in one pool. CV of output lengths {pool.output_cv:.2f} in one pool; apart "
-        f"{spreads}."
+        f"{short_percent(one.attainment)} in one pool.{_worst_off(best, one)} CV of output lengths "
+        f"{pool.output_cv:.2f} in one pool; apart {spreads}."
     )
+
+
+def _worst_off(parted: Split, one: Split) -> str:
+    """The pool that pays for the others, if any is worse off than all were together."""
+    worst = min(parted.pools, key=lambda each: each.attainment)
+    if worst.attainment >= one.attainment:
+        return ""
+    grows = "; its queue grows" if worst.is_unstable else ""
+    return f" Worst off is {worst.name}: {short_percent(worst.attainment)} within{grows}."
 
 
 def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> dict[str, list[Any]]:
@@ -161,7 +171,7 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
     if broken.holds is None:
         return (
             f"The tail is not what breaks it: with every answer above the 90th percentile cut to it, "
-            f"{short_percent(broken.at.attainment)} are within the limits."
+            f"{percent_beside(broken.at.attainment, target)} are within the limits."
         )
     where = (
         f"p99 {_p99(broken.at)} tokens, mean {broken.at.lengths.mean:,.0f}, p99/mean {broken.at.lengths.tail_ratio:.1f}"
@@ -173,7 +183,8 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
             f"(p99 {_p99(broken.last)} tokens, mean {broken.last.lengths.mean:,.0f})."
         )
     return (
-        f"A tail {broken.factor:.2f} x as long breaks it ({where}): {short_percent(broken.at.attainment)} are within."
+        f"A tail {broken.factor:.2f} x as long breaks it ({where}): {percent_beside(broken.at.attainment, target)} are "
+        "within."
     )
 
 
@@ -228,6 +239,14 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
 def _change(point: CapPoint, base: CapPoint) -> str:
     percent = 100 * (point.answers_per_s / base.answers_per_s - 1)
     return f"{percent:+.0f} %" if abs(percent) >= 20 else f"{percent:+.1f} %"
+
+
+def _more(point: CapPoint, base: CapPoint) -> str:
+    """The same in words to be read out loud."""
+    change = _change(point, base)
+    if change.strip("+-") == "0.0 %":
+        return "as many"
+    return f"{change[1:]} {'more' if change[0] == '+' else 'fewer'}"
 
 
 def _within(point: CapPoint) -> str:

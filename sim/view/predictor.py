@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 
+from sim.studies.bill import HEADROOM
+from sim.studies.capacity import ATTAINMENT
 from sim.studies.predictor.break_even import NO_ORDER, Trial
 from sim.studies.predictor.error_map import (
     FINE_BIASES,
@@ -19,6 +21,7 @@ from sim.studies.predictor.error_map import (
 from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import Worth
+from sim.view.capacity import gpus_words
 from sim.view.limits_words import limit_clause
 from sim.view.quantity import GOODPUT, OUTPUT_RATE, PREEMPTIONS, TPOT, Quantity
 from sim.view.summary_rows import count
@@ -80,7 +83,7 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
             return "Goodput needs a limit: set one under Targets, or choose another objective."
         return "Error direction: the price of predicting too long or too short is being computed."
     if not differs(found.values(), objective):
-        return f"The error of a prediction makes no difference to {name} here: memory is never short."
+        return f"The error of a prediction makes no difference to {name} here{_elsewhere(name, found, spread)}."
     return f"{direction_sentence(name, objective, best)}{limit_clause(tried, found, name, spread)}."
 
 
@@ -88,16 +91,32 @@ def direction_sentence(name: str, objective: Objective, found: Direction) -> str
     """Which direction hurts more and by how much, in percent of the unbiased value, or in numbers of preemptions."""
     over, under = (loss(found.unbiased, value, objective) for value in (found.over, found.under))
     small = NEAR_BEST * max(abs(found.unbiased), abs(found.over), abs(found.under))
+    verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
+    if max(abs(over), abs(under)) <= small:
+        return f"To predict twice too long or half as long makes no difference to {name}"
     if abs(over - under) <= small:
-        return f"Over- and under-prediction hurt {name} alike: {_effect(name, found, found.over)} either way"
-    worse, milder = ("Over", "under") if over > under else ("Under", "over")
-    values = (found.over, found.under) if over > under else (found.under, found.over)
-    lengths = ("twice too long", "half as long") if over > under else ("half as long", "twice too long")
-    verb = "are" if name == "preemptions" else "is"
+        effect = _effect(name, found, found.over)
+        return (
+            f"Over- and under-prediction hurt {name} alike: {again} {effect}, whether lengths are predicted twice too "
+            "long or half as long"
+        )
+    worse, values = ("Over", (found.over, found.under)) if over > under else ("Under", (found.under, found.over))
+    lengths = ("twice too long", "half as long")[:: 1 if over > under else -1]
     return (
-        f"{worse}-prediction hurts more: {lengths[0]}, {name} {verb} {_effect(name, found, values[0])}; "
-        f"{milder}-prediction, {lengths[1]}, {_effect(name, found, values[1])}"
+        f"{worse}-prediction hurts more: where lengths are predicted {lengths[0]}, {name} {verb} "
+        f"{_effect(name, found, values[0])}; where {lengths[1]}, {again} {_effect(name, found, values[1])}"
     )
+
+
+def _elsewhere(name: str, found: Found, spread: float) -> str:
+    """Where an error that makes no difference to one objective makes one after all; or why it makes none at all."""
+    for other, objective in OBJECTIVES.items():
+        there = direction(found, spread, objective)
+        if other != name and there is not None and differs(found.values(), objective):
+            sentence = direction_sentence(other, objective, there)
+            return f"; but {sentence[0].lower()}{sentence[1:]}"
+    fields = [Objective(field, is_higher_better=False) for field in ("ttft_p99_s", "norm_latency_mean_s")]
+    return "" if any(differs(found.values(), each) for each in fields) else ": memory is never short"
 
 
 def loss(unbiased: float, value: float, objective: Objective) -> float:
@@ -108,6 +127,8 @@ def loss(unbiased: float, value: float, objective: Objective) -> float:
 def _effect(name: str, found: Direction, value: float) -> str:
     """A value of the curve against the unbiased one."""
     if name == "preemptions":
+        if value == found.unbiased:
+            return "the same"
         return f"{value:,.0f} instead of {found.unbiased:,.0f}"
     change = value / found.unbiased - 1 if found.unbiased else 0.0
     if abs(change) < NEAR_BEST / 2:
@@ -204,12 +225,15 @@ def drift_sentence(found: Found, name: str, objective: Objective, spread: float)
     if best is None:
         return ""
     step = TWICE / 2
-    longer, shorter = (objective.of(found[ErrorCell(bias, spread)]) for bias in (-step, step))
-    return (
-        f"**Drift** of a reservation: when answers have grown by {math.expm1(step):.0%} since the predictor was built, "
-        f"{name} is {shown(name, longer)} instead of {shown(name, best.unbiased)}; when they have shrunk as much, "
-        f"{shown(name, shorter)}."
-    ).replace("%", " %")
+    longer, now, shorter = (shown(name, objective.of(found[ErrorCell(bias, spread)])) for bias in (-step, 0.0, step))
+    verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
+    grown = f"answers have grown by {math.expm1(step):.0%} since the predictor was built"
+    shrunk = f"shrunk by {-math.expm1(-step):.0%}"
+    if longer == now == shorter:
+        text = f"whether {grown} or {shrunk}, {name} {verb} {now}, as without drift."
+    else:
+        text = f"when {grown}, {name} {verb} {longer} instead of {now}; when they have {shrunk}, {again} {shorter}."
+    return f"**Drift** of a reservation: {text}".replace("%", " %")
 
 
 def _change(now: Measured, without: Measured) -> str:
@@ -224,21 +248,28 @@ def _percent(share: float | None) -> str:
 def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
     """GPUs and money that a use saves at the same limits."""
     before, after = found.without.gpus, found.using.gpus
+    instead = "as without a predictor" if after == before else f"instead of {before:,} without a predictor"
     own = f", and {count(found.using.predictor_gpus)} for the predictor" if found.using.predictor_gpus else ""
-    text = (
-        f"**{use.value.capitalize()}**: {needed_rps:,.3g} requests/s within the limits take {after:,} GPUs instead of "
-        f"{before:,}{own}"
-    )
-    if found.saved_usd_per_month is None:
+    load = f"{short_number(needed_rps)} requests/s"
+    text = f"**{use.value.capitalize()}**: {load} need {gpus_words(after)} {instead}{own}"
+    saved = found.saved_usd_per_month
+    if saved is None:
         return f"{text}; the GPU has no price."
-    sign = "saved" if found.saved_usd_per_month >= 0 else "lost"
-    return f"{text}: **{abs(found.saved_usd_per_month):,.0f} USD a month {sign}**, retraining included."
+    if abs(saved) < 0.5:
+        return f"{text}: **nothing saved, nothing lost**."
+    paid = ", retraining included" if found.using.retraining_usd_per_hour else ""
+    return f"{text}: **{abs(saved):,.0f} USD a month {'saved' if saved > 0 else 'lost'}**{paid}."
 
 
 def capacity_note(ratios: Mapping[Use, float]) -> str:
     """How much more one replica sustains, by use."""
     texts = [f"{use.value} {100 * ratio:+z.1f} %" for use, ratio in ratios.items() if not math.isnan(ratio)]
-    return f"One replica sustains, against no predictor: {', '.join(texts)}." if texts else ""
+    if not texts:
+        return ""
+    return (
+        f"One replica sustains, against no predictor: {', '.join(texts)}. As on Capacity, {100 * ATTAINMENT:g} % of "
+        f"requests are within the limits and {100 * HEADROOM:g} % of each replica are kept free."
+    )
 
 
 def map_alt(name: str, num_runs: int) -> str:

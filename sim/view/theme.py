@@ -54,6 +54,7 @@ CORNER_LEGEND = {  # for a curve that ends above it, where the room above the pl
 }
 PLOT_HEIGHT_PX = 290
 LEFT_MARGIN_PX = 58  # the same everywhere, so that the plots of a column stand in one line
+MOST_DECIMALS = 3  # of a percentage
 FONT = {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 12}
 
 
@@ -143,6 +144,14 @@ def short_percent(share: float) -> str:
     """A share in percent, two digits or three near the whole: nothing is rounded up to 99 %, nor to 100 %."""
     digits = 0 if 0.1 <= share < 0.985 or share in (0, 1) else 1
     return f"{share if share == 1 else min(share, 0.999):.{digits}%}".replace("%", " %")
+
+
+def percent_beside(share: float, limit: float) -> str:
+    """`short_percent`, with the decimals it takes to see on which side of a limit the share lies."""
+    text, decimals = short_percent(share), 1
+    while share < limit <= float(text.removesuffix(" %")) / 100 and decimals < MOST_DECIMALS:
+        text, decimals = f"{100 * share:.{decimals}f} %", decimals + 1
+    return text
 
 
 def short_number(value: float) -> str:

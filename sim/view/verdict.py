@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.scenario import Scenario
-from sim.view.theme import short_number, short_percent, short_time
+from sim.view.theme import percent_beside, short_number, short_percent, short_time
 from sim.view.tiles import relative_change, value_of
 
 Summary = Mapping[str, Any]
@@ -12,6 +12,7 @@ Summary = Mapping[str, Any]
 NOTABLE = 0.05  # shares below this are not worth a clause
 FULL = 0.85
 MEETS = 0.99  # of requests within their limits
+MOSTLY = 0.9
 
 
 def verdict(
@@ -65,7 +66,10 @@ def _standing(summary: Summary) -> str:
         return "Stable"
     if share >= MEETS:
         return f"Meets its limits ({short_percent(share)} of requests)"
-    return f"{'Mostly meets' if share >= 0.9 else 'Misses'} its limits ({short_percent(share)} of requests within)"
+    return (
+        f"{'Mostly meets' if share >= MOSTLY else 'Misses'} its limits ({percent_beside(share, MOSTLY)} of requests "
+        "within)"
+    )
 
 
 def _numbers(summary: Summary) -> str:

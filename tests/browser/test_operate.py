@@ -21,7 +21,8 @@ COMPUTING = "omputing"
 
 
 def percent(text):
-    return float(text.replace("+", "").replace(" %", ""))
+    size, which = text.split(" % ")
+    return float(size) if which == "more" else -float(size)
 
 
 @pytest.mark.parametrize("name", ["code", "summarisation"])
@@ -29,8 +30,9 @@ def test_what_a_cap_of_512_costs(server, page, settled, name):
     page.goto(f"{server}/operate?preset={name}")
     wait_for_results(page, COMPUTING)
     read = re.match(
-        r"A cap of 512 tokens cuts ([\d.]+ %) of answers and loses ([\d.]+ %) of their tokens; a full server then "
-        r"gives ([+-][\d.]+ %) answers/s(?:, but ([+-][\d.]+ %) if clients ask for the rest)?\.",
+        r"A cap of 512 tokens cuts ([\d.]+ %) of answers and loses ([\d.]+ %) of all tokens wanted; a full "
+        r"server then gives ([\d.]+ % (?:more|fewer)) answers/s"
+        r"(?:, but ([\d.]+ % (?:more|fewer)) if clients ask for the rest)?\.",
         verdict(page),
     )
     assert read is not None, verdict(page)

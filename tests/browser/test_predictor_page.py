@@ -43,7 +43,7 @@ def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page
     }
     over, under = (rates[bias] / rates[0.0] - 1 for bias in (TWICE, -TWICE))
     assert told.startswith("Over-prediction hurts more" if over < under else "Under-prediction hurts more")
-    shown = re.search(r"twice too long, (?:throughput is )?([\d.]+) % (lower|higher)", told)
+    shown = re.search(r"twice too long, (?:throughput|it) is ([\d.]+) % (lower|higher)", told)
     assert shown is not None, told
     assert float(shown[1]) == pytest.approx(100 * abs(over), abs=0.51)
     assert (shown[2] == "lower") == (over < 0)

@@ -55,9 +55,9 @@ def test_verdict_says_which_direction_hurts_more_by_how_much_and_up_to_where_it_
     # 25 % better at a delay of 3 ms and 25 % worse at 10: 1 % is passed at 3 + 7 * 24 / 50.
     told = predictor.verdict("throughput", errors(steep), trials(), 0.5)
     assert told == (
-        "Over-prediction hurts more: twice too long, throughput is 40 % lower; under-prediction, half as long, 10 % "
-        "lower; for throughput a reservation by prediction is worth it at every spread tried and below 6.36 ms if the "
-        "scheduler waits for it; if it goes on meanwhile, the delay does not matter here."
+        "Over-prediction hurts more: where lengths are predicted twice too long, throughput is 40 % lower; where half "
+        "as long, it is 10 % lower; for throughput a reservation by prediction is worth it at every spread tried and "
+        "below 6.36 ms if the scheduler waits for it; if it goes on meanwhile, the delay does not matter here."
     )
 
 
@@ -72,9 +72,33 @@ def test_verdict_waits_for_every_delay_and_names_the_one_that_is_too_late_meanwh
 
 def test_verdict_of_the_other_direction_and_of_equal_ones():
     under = predictor.verdict("throughput", errors(lambda bias: steep(-bias)), {}, 0.5)
-    assert under.startswith("Under-prediction hurts more: half as long, throughput is 40 % lower; over-prediction")
-    alike = predictor.verdict("throughput", errors(lambda bias: now(100 - abs(bias))), {}, 0.5)
-    assert alike.startswith("Over- and under-prediction hurt throughput alike")
+    assert under.startswith("Under-prediction hurts more: where lengths are predicted half as long, throughput is 40 %")
+    alike = predictor.verdict("throughput", errors(lambda bias: now(100 - 10 * abs(bias) / TWICE)), {}, 0.5)
+    assert alike.startswith(
+        "Over- and under-prediction hurt throughput alike: it is 10 % lower, whether lengths are predicted twice too "
+        "long or half as long"
+    )
+
+
+def test_an_error_that_matters_only_beyond_a_factor_of_two_is_not_said_to_hurt():
+    told = predictor.verdict("throughput", errors(lambda bias: now(100 - 10 * (abs(bias) > 1))), {}, 0.5)
+    assert told == "To predict twice too long or half as long makes no difference to throughput."
+
+
+def test_an_objective_that_an_error_does_not_touch_leads_to_the_one_it_does():
+    """Throughput is what arrives; half as long adds 69 preemptions."""
+    told = predictor.verdict("throughput", errors(lambda bias: now(preemptions=max(-bias, 0.0) * 100 + 0.0)), {}, 0.5)
+    assert told == (
+        "The error of a prediction makes no difference to throughput here; but under-prediction hurts more: where "
+        "lengths are predicted half as long, preemptions are 69 instead of 0; where twice too long, they are the same."
+    )
+
+
+def test_memory_is_not_said_to_be_enough_where_an_error_makes_requests_wait():
+    never = errors(lambda bias: now())
+    assert predictor.verdict("throughput", never, {}, 0.5).endswith("to throughput here: memory is never short.")
+    waits = {cell: each._replace(ttft_p99_s=1 + max(cell.bias, 0.0)) for cell, each in never.items()}
+    assert predictor.verdict("throughput", waits, {}, 0.5).endswith("makes no difference to throughput here.")
 
 
 def test_verdict_without_effect_without_limits_and_while_it_is_computed():
@@ -88,7 +112,10 @@ def test_verdict_without_effect_without_limits_and_while_it_is_computed():
 
 def test_preemptions_are_told_in_numbers():
     told = predictor.verdict("preemptions", errors(lambda bias: now(preemptions=max(-bias, 0.0) * 100 + 0.0)), {}, 0.5)
-    assert told.startswith("Under-prediction hurts more: half as long, preemptions are 69 instead of 0")
+    assert told.startswith(
+        "Under-prediction hurts more: where lengths are predicted half as long, preemptions are 69 instead of 0; where "
+        "twice too long, they are the same"
+    )
 
 
 def test_a_predictor_that_is_no_better_than_none_is_said_so():
@@ -164,7 +191,9 @@ def test_drift_table_compares_the_ranker_built_for_the_traffic_with_one_from_els
 def test_drift_of_a_reservation_is_read_off_the_curve():
     told = predictor.drift_sentence(errors(steep), "throughput", THROUGHPUT, 0.5)
     assert "grown by 41 % since the predictor was built, throughput is 95 tokens/s instead of 100 tokens/s" in told
-    assert "shrunk as much, 80 tokens/s" in told
+    assert "when they have shrunk by 29 %, it is 80 tokens/s." in told  # 1 / 1.41
+    still = predictor.drift_sentence(errors(lambda bias: now()), "throughput", THROUGHPUT, 0.5)
+    assert still.endswith("built or shrunk by 29 %, throughput is 100 tokens/s, as without drift.")
 
 
 def test_worth_in_words():
@@ -173,15 +202,18 @@ def test_worth_in_words():
     after = Bill(8, 8, 8, 8, 0.5, 100 / 730, 17.0 + 100 / 730, None)
     told = predictor.worth_sentence(Use.ORDER, Worth(before, after), 40.0)
     assert told == (
-        "**Ordering**: 40 requests/s within the limits take 8 GPUs instead of 10, and 0.5 for the predictor: "
+        "**Ordering**: 40 requests/s need 8 GPUs instead of 10 without a predictor, and 0.5 for the predictor: "
         "**2,090 USD a month saved**, retraining included."
     )
     lost = predictor.worth_sentence(Use.ORDER, Worth(after, before), 40.0)
-    assert "instead of 8: **2,090 USD a month lost**" in lost
+    assert "instead of 8 without a predictor: **2,090 USD a month lost**." in lost
+    alike = predictor.worth_sentence(Use.ORDER, Worth(before._replace(gpus=1), before._replace(gpus=1)), 40.0)
+    assert alike == ("**Ordering**: 40 requests/s need 1 GPU as without a predictor: **nothing saved, nothing lost**.")
     unpriced = Worth(before._replace(usd_per_hour=None), after._replace(usd_per_hour=None))
     assert predictor.worth_sentence(Use.ORDER, unpriced, 40.0).endswith("has no price.")
     assert predictor.capacity_note({Use.ORDER: 0.25, Use.RESERVE: math.nan}) == (
-        "One replica sustains, against no predictor: ordering +25.0 %."
+        "One replica sustains, against no predictor: ordering +25.0 %. As on Capacity, 90 % of requests are within the "
+        "limits and 20 % of each replica are kept free."
     )
 
 

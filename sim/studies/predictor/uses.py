@@ -37,6 +37,7 @@ class Use(Enum):
 CHOICES = {Use.ORDER: {"scheduler.order": "predicted"}, Use.RESERVE: {"scheduler.reserve": "quantile"}}
 KINDS: dict[Use, Kind] = {Use.ORDER: "point", Use.RESERVE: "distribution"}  # whose errors have a bias and a spread
 MEDIAN = 0.5
+UNNAMED = {"predictor.kind": "distribution"}  # asked where the scenario names none; errs by the default spread
 
 
 class Measured(NamedTuple):
@@ -66,6 +67,12 @@ def served(scenario: Scenario, use: Use, **predictor: Any) -> Scenario:
     if use is not use_of(scenario):
         values |= _without_lengths(scenario) | CHOICES.get(use, {})
     return with_values(scenario, values | {f"predictor.{name}": value for name, value in predictor.items()})
+
+
+def told(scenario: Scenario, use: Use) -> Scenario:
+    """All requests of the scenario with predictions put to a use: by its own predictor, or by `UNNAMED`."""
+    own = {} if scenario.predictor.in_use.kind != "none" or use is use_of(scenario) else UNNAMED
+    return with_values(served(scenario, use), own | {"workload.num_requests": scenario.workload.num_requests})
 
 
 def use_of(scenario: Scenario) -> Use:

@@ -1,13 +1,15 @@
 """What a predictor is worth in GPUs and money: at the same limits, less what it costs itself."""
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from sim.scenario import Scenario, with_values
-from sim.studies.alternatives import light_search
+from sim.errors import ScenarioError
+from sim.scenario import Scenario
+from sim.studies.alternatives import Alternative, beside, tried
 from sim.studies.bill import AS_LISTED, HEADROOM, HOURS_PER_MONTH, Bill, Prices, bill
-from sim.studies.capacity import ATTAINMENT, Capacity, combined
-from sim.studies.predictor.uses import Use, served
+from sim.studies.capacity import ATTAINMENT, Capacity, Searched
+from sim.studies.predictor.uses import Use, told, use_of
 from sim.workload import Trace
 
 
@@ -29,17 +31,24 @@ class Worth(NamedTuple):
         return None if before is None or after is None else (before - after) * HOURS_PER_MONTH
 
 
-def search(scenario: Scenario, use: Use, trace: Trace | None = None) -> Capacity:
-    """What one replica sustains within the scenario's limits, with its predictor put to a use.
+def other_uses(scenario: Scenario) -> tuple[Use, ...]:
+    """Uses that the scenario's own scheduler makes no use of."""
+    return tuple(use for use in Use if use is not use_of(scenario))
 
-    Raises
-    ------
-    ScenarioError
-        What `light_search` refuses: no limit, no rate, too few requests.
-    """
-    every_request = {"workload.num_requests": scenario.workload.num_requests}
-    asked = with_values(served(scenario, use), every_request)
-    return combined(asked, [light_search(asked, trace, ATTAINMENT)])
+
+def tried_use(scenario: Scenario, use: Use, trace: Trace | None = None) -> Alternative:
+    """What one replica sustains within the scenario's limits, with its predictor put to another use."""
+    try:
+        asked = told(scenario, use)
+    except ScenarioError as error:
+        return Alternative(scenario, None, str(error))
+    return tried(asked, trace, ATTAINMENT)
+
+
+def by_use(own: Capacity, light: Searched, found: Mapping[Use, Alternative]) -> dict[Use, Capacity]:
+    """Capacities beside the scenario's own, as the page Capacity has them; without what was refused."""
+    others = {use: beside(own, light, each) for use, each in found.items()}
+    return {use_of(own.scenario): own} | {use: each for use, each in others.items() if each is not None}
 
 
 def worth(

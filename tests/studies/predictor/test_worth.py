@@ -5,12 +5,12 @@ import math
 import pytest
 
 from sim import preset, with_values
-from sim.errors import ScenarioError
+from sim.studies.alternatives import Alternative, with_predictor
 from sim.studies.bill import HOURS_PER_MONTH, Prices
-from sim.studies.capacity import Capacity
-from sim.studies.predictor.uses import Use, served
-from sim.studies.predictor.worth import gpu_ratio, search, worth
-from sim.studies.rate_search import SustainedRate
+from sim.studies.capacity import Capacity, Searched
+from sim.studies.predictor.uses import Use, served, told
+from sim.studies.predictor.worth import by_use, gpu_ratio, other_uses, tried_use, worth
+from sim.studies.rate_search import LargestRate, SustainedRate
 
 CHAT = with_values(preset("chat"), {"cost.price_per_gpu_hour": 2.0, "predictor.own_gpus": 0.5})
 ORDERED = served(CHAT, Use.ORDER)
@@ -42,5 +42,29 @@ def test_ratio_of_capacities():
 
 def test_without_limits_no_capacity_is_searched():
     free = with_values(CHAT, {"slo.ttft_ms": None, "slo.tpot_ms": None, "slo.e2e_ms": None})
-    with pytest.raises(ScenarioError, match=r"^slo is without a limit"):
-        search(free, Use.ORDER)
+    found = tried_use(free, Use.ORDER)
+    assert found.searched is None
+    assert found.refusal.startswith("slo is without a limit")
+
+
+def test_the_predictor_is_the_one_that_capacity_asks():
+    """So that both pages say the same of a use; a scheduler's own keeps the predictor it was published with."""
+    told_by_capacity = with_predictor(CHAT)
+    assert told(CHAT, Use.ORDER) == told_by_capacity["predictor: shortest first"]
+    assert told(CHAT, Use.RESERVE) == told_by_capacity["predictor: reserve its quantile"]
+    own = with_values(CHAT, {"scheduler": {"system": "s3"}})
+    assert told(own, Use.RESERVE) == own
+    assert other_uses(own) == (Use.NONE, Use.ORDER)
+
+
+def test_capacities_are_the_own_one_and_its_multiples():
+    """4 requests/s over all replications; light searches of 5 without, and of 6 with the predictor: 4 * 6 / 5."""
+    tries = {Use.ORDER: Alternative(ORDERED, light(6.0)), Use.RESERVE: Alternative(CHAT, None, "no")}
+    found = by_use(capacity_of(4.0), light(5.0), tries)
+    assert {use: each.sustained.rate_rps for use, each in found.items()} == pytest.approx(
+        {Use.NONE: 4.0, Use.ORDER: 4.8}
+    )
+
+
+def light(rate_rps):
+    return Searched(LargestRate(rate_rps, rate_rps, 5), 0.95, 200.0, 0.0)

@@ -1,0 +1,69 @@
+"""Words of Operate: what a cap costs, on which side of a target a share lies, who pays for the others."""
+
+import pytest
+
+from sim.studies.caps import CapPoint
+from sim.studies.length_profile import Profile
+from sim.studies.routing import Pool, Split
+from sim.studies.sla import Attained, Breaking
+from sim.view import operate
+from sim.view.theme import percent_beside
+from sim.workload.retries import Retry
+
+
+def capped(cap: int | None, retry: Retry, answers_per_s: float, truncated: float = 0.343) -> CapPoint:
+    return CapPoint(cap, retry, truncated, 0.33, (), 1.0, answers_per_s, 1.0, 1.0, 0.02, 30.0, False)
+
+
+def costs(never: float, rest: float) -> str:
+    points = {
+        (each.cap, each.retry): each
+        for each in (
+            capped(None, Retry.NEVER, 8.0, 0.0),
+            capped(512, Retry.NEVER, never),
+            capped(512, Retry.REST, rest),
+        )
+    }
+    return operate.verdict(512, points)
+
+
+def test_what_a_cap_costs_can_be_read_out_loud() -> None:
+    """8 answers a second without: 11.36 are 42 % more, 6.472 are 19.1 % fewer."""
+    assert costs(11.36, 6.472) == (
+        "A cap of 512 tokens cuts 34 % of answers and loses 33 % of all tokens wanted; a full server then gives 42 % "
+        "more answers/s, but 19.1 % fewer if clients ask for the rest."
+    )
+    assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
+
+
+@pytest.mark.parametrize(
+    ("share", "limit", "told"),
+    [
+        (0.8996, 0.9, "89.96 %"),
+        (0.898, 0.9, "89.8 %"),
+        (0.9, 0.9, "90 %"),
+        (0.874, 0.9, "87 %"),
+        (0.9896, 0.99, "98.96 %"),
+    ],
+)
+def test_a_share_below_a_limit_is_not_shown_as_the_limit(share: float, limit: float, told: str) -> None:
+    assert percent_beside(share, limit) == told
+
+
+def test_what_breaks_a_target_is_shown_below_it() -> None:
+    at = Attained("tail", Profile("tail", {"p99": 4096.0}, 671.0, 1.2, 6.1), 0.8984, {}, False, ())
+    told = operate.breaking_sentence(Breaking(6.91, 6.8, at, at), 0.9)
+    assert told == "A tail 6.91 x as long breaks it (p99 4,096 tokens, mean 671, p99/mean 6.1): 89.8 % are within."
+
+
+def pool(name: str, share: float, *, is_unstable: bool = False) -> Pool:
+    return Pool(name, 1, 5.0, 1.0, 0.02, 0.5, share, 0.0, is_unstable)
+
+
+def test_parting_the_types_names_who_pays_for_it() -> None:
+    one = Split((Pool("all types", 3, 5.0, 2.0, 0.02, 0.5, 0.8, 0.0, False),))
+    parted = Split((pool("chat", 1.0), pool("code", 1.0), pool("reasoning", 0.55, is_unstable=True)))
+    told = operate.routing_sentence(one, [((1, 1, 1), parted)])
+    assert " 80 % in one pool. Worst off is reasoning: 55 % within; its queue grows. CV of" in told
+    better = Split((pool("chat", 1.0), pool("code", 0.9)))
+    assert "Worst off" not in operate.routing_sentence(one, [((1, 1), better)])
