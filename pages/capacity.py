@@ -10,11 +10,12 @@ from ui.tiles import draw
 from ui.watch import watch
 
 from sim.studies.capacity import replications
-from sim.studies.load_curve import without_load
+from sim.studies.load_curve import with_rate
 from sim.view import capacity as words
 
 asked = st.session_state.asked
-scenario = without_load(runnable(asked))
+given = runnable(asked)
+scenario = with_rate(given)
 head, numbers = st.container(), st.container()
 terms = capacity_cards.controls(scenario)
 left, right = st.columns(2, gap="small")
@@ -29,9 +30,11 @@ own = words.own_option(scenario, searched(job), terms)
 
 with head:
     if job.problem:
-        refuse(job.problem, asked, "No rate can be found that this server sustains.")
+        refuse(job.problem, asked, words.no_answer(job.problem))
     header(words.verdict(own, terms) if own else words.SEARCHING, asked, can_pin=False)
     st.caption(words.interval_sentence(own, replications(scenario)) if own else words.limits_sentence(scenario))
+    if note := words.arrivals_note(given):
+        st.caption(note)
     if not is_complete:
         watch(job, "searches", "stop_search", milestone=1)
 with numbers:

@@ -9,7 +9,7 @@ from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
 from sim.studies.capacity import ATTAINMENT
-from sim.studies.load_curve import without_load
+from sim.studies.load_curve import with_rate
 from sim.studies.predictor.error_map import OBJECTIVES, direction
 from sim.studies.predictor.uses import own_error
 from sim.studies.saturated import saturated
@@ -36,8 +36,8 @@ name = typed.one_of(
 own = own_error(scenario)
 errors, trials = error_job(scenario, asked.trace), trial_job(scenario, asked.trace)
 published = published_job(scenario, asked.trace)
-without_rate = without_load(given)
-base, others = base_job(without_rate, asked.trace, ATTAINMENT), use_job(without_rate, asked.trace)
+at_a_rate = with_rate(given)
+base, others = base_job(at_a_rate, asked.trace, ATTAINMENT), use_job(at_a_rate, asked.trace)
 best = direction(errors.found, own[1], OBJECTIVES[name])
 with head:
     header(verdict(name, errors.found, trials.found, own[1]), asked)
@@ -55,6 +55,6 @@ with right:
 predictor_cards.uses(trials, own[1])
 left, right = st.columns([0.8, 1.2], gap="small")
 with left:
-    predictor_cards.money(base, others, without_rate)
+    predictor_cards.money(base, others, at_a_rate)
 with right:
     predictor_cards.published_tables(published, trials, errors, name, own[1])

@@ -201,7 +201,6 @@ def test_a_knob_of_the_server_changes_the_answer(page: AppTest) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"preset": "closed-loop"}, "workload.arrivals.kind is 'closed_loop'; one with a rate is needed"),
         ({"ttft": "none", "tpot": "none"}, "slo is without a limit"),
         ({"tpot": "1"}, "slo is out of reach"),
         ({"model": "Llama-3.1-405B"}, "GiB is the limit"),

@@ -47,6 +47,7 @@ def caps(scenario: Scenario, trace: Trace | None, cap: int, points: dict[CapKey,
     job = caps_job(scenario, trace)
     if job.problem:
         st.error(job.problem)
+        return
 
     def picture() -> tuple[go.Figure, str]:
         is_complete = job.is_complete  # before the points are read: none may come between

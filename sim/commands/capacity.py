@@ -10,13 +10,15 @@ from sim import Scenario, Trace, with_values
 from sim.commands.run import check_writable, find_scenario, with_trace
 from sim.commands.summary_text import aligned
 from sim.cost import band
+from sim.errors import ScenarioError
 from sim.progress import compile_kernels, note, progress_bar, say
 from sim.studies.alternatives import beside, light_search, tried, what_ifs
 from sim.studies.bill import Bill, Prices, bill, price_of
 from sim.studies.capacity import Capacity, capacity
 from sim.studies.deployments import fitting, named
-from sim.studies.load_curve import load_of
+from sim.studies.load_curve import is_closed, load_of, with_rate
 from sim.summary import versions
+from sim.view.capacity import arrivals_note
 from sim.view.summary_rows import count, number
 
 Row = dict[str, Any]
@@ -27,16 +29,35 @@ def main(arguments: argparse.Namespace) -> int:
     check_writable(arguments.json)  # not after the work
     scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
     scenario, trace = with_trace(scenario, arguments.trace)
-    compile_kernels(scenario)
+    needed_rps = arguments.rate or own_rate(scenario, trace)
+    if told := arrivals_note(scenario):
+        note(told)
+    asked = with_rate(scenario)
+    compile_kernels(asked)
     with progress_bar("searching") as show:
-        base = capacity(scenario, trace, share=arguments.attainment, on_progress=lambda done: show(done / 2))
-        needed_rps = arguments.rate or load_of(scenario, trace) or 0.0
+        base = capacity(asked, trace, share=arguments.attainment, on_progress=lambda done: show(done / 2))
         found = report(base, needed_rps, arguments, trace, lambda done: show(0.5 + done / 2))
+    found["scenario"] = scenario.model_dump(mode="json")
     text = json.dumps(found, indent=2, allow_nan=False)
     say(text if arguments.json == "-" else as_text(found))
     if arguments.json not in (None, "-"):
         Path(arguments.json).write_text(text + "\n", encoding="utf-8")
     return 0
+
+
+def own_rate(scenario: Scenario, trace: Trace | None) -> float:
+    """Requests/s that the scenario asks for.
+
+    Raises
+    ------
+    ScenarioError
+        Its arrivals have no rate.
+    """
+    load = None if is_closed(scenario) else load_of(scenario, trace)
+    if load is None:
+        kind = scenario.workload.arrivals.kind
+        raise ScenarioError(f"workload.arrivals.kind is '{kind}', which has no rate; --rate is needed")
+    return load
 
 
 def report(
@@ -70,7 +91,6 @@ def report(
         on_progress(len(rows) / len(asked))
     return {
         "versions": versions(),
-        "scenario": scenario.model_dump(mode="json"),
         "asked": {
             "rate_rps": needed_rps,
             "headroom": arguments.headroom,
@@ -106,7 +126,7 @@ def as_text(found: Row) -> str:
     asked, own = found["asked"], found["capacity"]
     scenario = Scenario(**found["scenario"])
     parts = [
-        f"{asked['rate_rps']:g} requests/s need {own['replicas']} replicas = {own['gpus']} {scenario.deployment.gpu}"
+        f"{asked['rate_rps']:g} requests/s need {_replicas(own['replicas'])} = {own['gpus']} {scenario.deployment.gpu}"
         f"{_predictor(own['predictor_gpus'])}, {money(own['usd_per_hour'], 2)} $/h, "
         f"{money(own['usd_per_million_tokens'], 3)} $ per million output tokens",
         f"one replica ({own['name']}) sustains {own['rate_rps']:.3g} requests/s, 95 % interval "
@@ -132,6 +152,10 @@ def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
                 money(each["usd_per_million_tokens"], 3),
                 f"{each['truncated']:.1%}",
             ]
+
+
+def _replicas(number: int) -> str:
+    return f"{number:,} replica{'s' * (number != 1)}"
 
 
 def _predictor(gpus: float) -> str:

@@ -28,6 +28,7 @@ MAX_MEDIAN_QUEUE_DELAY_S = 2.0
 FEWEST_REQUESTS = 1_000  # a shorter run says nothing about a P99
 MOST_REQUESTS = 400_000  # of a run that is lengthened
 GROWTH = 1.1  # of its requests, at least
+OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
 
@@ -242,7 +243,7 @@ def _nothing_found(server: Server, ceiling_rps: float, share: float, replication
     if flags(light)["unstable"]:
         return f"workload is unstable at every rate tried, down to {ceiling_rps / 10:.3g} requests/s: the queue grows"
     return (
-        f"slo is out of reach ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
+        f"{OUT_OF_REACH} ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
         f"{math.floor(1000 * light.attainment.share) / 10:.1f} % of requests are within it; {100 * share:.0f} % are "
         "needed"
     )

@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.errors import ScenarioError
 from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.load_curve import load_of
+from sim.studies.load_curve import is_closed, load_of
 from sim.studies.output_lengths import capped
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.workload import Trace
@@ -65,10 +64,8 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     Raises
     ------
     ScenarioError
-        The scenario cannot run, or is a closed loop.
+        The scenario cannot run.
     """
-    if scenario.workload.arrivals.kind == "closed_loop":
-        raise ScenarioError("workload.arrivals.kind is 'closed_loop'; an open loop is needed, such as poisson")
     full = run_capped(saturated(scenario), cap, retry, trace)
     tokens_per_s = plateau_tokens_per_s(full)
     tries_per_answer = len(full.inputs.output_len) / is_first_try(full).sum()
@@ -96,7 +93,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         float("nan") if result.limits.is_empty else result.attainment.share,
         p99.value if worth_showing(0.99, p99.m) else float("nan"),
         percentile(whole_s(result), 0.99).value,
-        load is None or load > answers_per_s,
+        not is_closed(scenario) and (load is None or load > answers_per_s),
     )
 
 

@@ -54,6 +54,13 @@ def without_load(scenario: Scenario) -> Scenario:
     return at_load(shorter, 1)
 
 
+def with_rate(scenario: Scenario) -> Scenario:
+    """`without_load` for a question about rates: what has none, users of a closed loop among them, becomes Poisson."""
+    if is_closed(scenario):
+        scenario = with_values(scenario, {"workload.arrivals": {"kind": "all_at_once"}})
+    return without_load(scenario)
+
+
 def is_closed(scenario: Scenario) -> bool:
     """Whether load is a number of users."""
     return scenario.workload.arrivals.kind == "closed_loop"

@@ -7,7 +7,7 @@ from sim.cost import Band, band
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, beside
 from sim.studies.bill import AS_LISTED, Bill, Prices, bill
-from sim.studies.capacity import Capacity, Searched, combined
+from sim.studies.capacity import OUT_OF_REACH, Capacity, Searched, combined
 from sim.studies.deployments import named
 from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent, short_time
@@ -37,6 +37,20 @@ class Option(NamedTuple):
     def is_rough(self) -> bool:
         """Whether its step times are a datasheet estimate or worse."""
         return self.found is not None and not band(self.found.scenario).is_calibrated
+
+
+def no_answer(problem: str) -> str:
+    """The first line where a search was refused."""
+    if problem.startswith(OUT_OF_REACH):
+        return "No number of such servers keeps these limits, not even at light load."
+    return "How many GPUs a load needs cannot be said of this scenario."
+
+
+def arrivals_note(scenario: Scenario) -> str:
+    """What is done with arrivals that have no rate; empty where they have one."""
+    kind = scenario.workload.arrivals.kind
+    what = {"closed_loop": "Users of a closed loop", "all_at_once": "Requests that all come at once"}.get(kind)
+    return f"{what} have no rate: here the same requests come at random, one independent of the other." if what else ""
 
 
 def own_option(scenario: Scenario, found: Sequence[Searched], terms: Terms) -> Option | None:

@@ -28,6 +28,16 @@ def test_the_command_writes_what_the_search_finds(capsys: pytest.CaptureFixture[
     assert {row["name"] for row in found["deployments"]} >= {"2 x H100-SXM", "1 x H200", "8 x H200"}
 
 
+def test_users_of_a_closed_loop_are_asked_about_as_requests_at_random(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capacity", "closed-loop", "--rate", "50", "--json", "-", *FAST]) == 0
+    told = capsys.readouterr()
+    assert "Users of a closed loop have no rate: here the same requests come at random" in told.err
+    found, arrivals = json.loads(told.out), {"kind": "poisson", "rate_rps": 3.0}
+    values = {"workload.num_requests": 2000, "replications": 2, "workload.arrivals": arrivals}
+    assert found["capacity"]["rate_rps"] == capacity(with_values(preset("closed-loop"), values)).sustained.rate_rps
+    assert found["scenario"]["workload"]["arrivals"]["kind"] == "closed_loop"
+
+
 def test_the_answer_comes_first_in_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
     out = tmp_path / "found.json"
     options = ["--rate", "50", "--cap", "256", "--tail", "3", "--headroom", "0", "--json", str(out), *FAST]
@@ -55,7 +65,7 @@ def test_a_predictor_is_billed_as_on_the_pages(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["closed-loop"], "workload.arrivals.kind is 'closed_loop'; one with a rate is needed"),
+        (["closed-loop"], "workload.arrivals.kind is 'closed_loop', which has no rate; --rate is needed"),
         (["chat", "--headroom", "1"], "the share is 1; at least 0 and less than 1 is needed"),
         (["chat", "--retraining", "-1"], "the cost is -1; at least 0 is needed"),
         (["chat", "--rate", "0"], "the amount is 0; more than 0 is needed"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim import Scenario, ScenarioError, with_values
+from sim import Scenario, with_values
 from sim.presets import preset
 from sim.studies.caps import cap_point, caps_of, in_order, run_capped, whole_s
 from sim.workload.retries import Retry
@@ -96,9 +96,16 @@ def test_points_come_in_order_of_the_cap() -> None:
     assert in_order(points, Retry.REST) == []
 
 
-def test_a_closed_loop_is_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"workload.arrivals.kind is 'closed_loop'; an open loop is needed"):
-        cap_point(preset("closed-loop"), 512, Retry.NEVER)
+def test_users_of_a_closed_loop_wait_for_their_whole_answer_and_never_overload() -> None:
+    """One user, one token a second, answers of 8 tokens under a cap of 3: cut at 3, asked for the rest, 3 + 3 + 2."""
+    values = {"workload.types.0.output": {"kind": "constant", "tokens": 8}, "workload.num_requests": 20}
+    user = with_values(BASE, values | {"workload.arrivals": {"kind": "closed_loop", "concurrency": 1}})
+    never, rest = (cap_point(user, 3, retry) for retry in (Retry.NEVER, Retry.REST))
+    assert (never.truncated, never.tokens_lost, never.whole_p99_s) == (1.0, pytest.approx(5 / 8), 3.0)
+    assert (rest.tokens_lost, rest.requests_per_question) == (0.0, 3.0)
+    assert rest.whole_p99_s == pytest.approx(8.0, abs=2.1)  # and a moment between two tries
+    assert not never.is_overloaded
+    assert not rest.is_overloaded
 
 
 def test_the_scenario_itself_is_left_alone() -> None:

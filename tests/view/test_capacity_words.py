@@ -57,3 +57,15 @@ def test_counts_of_replicas_and_gpus_are_said_as_people_say_them() -> None:
     assert ", 3 GPUs fewer, -$6.00/h" in capacity.what_if_sentences(own, [better])[0]
     strict = TERMS._replace(share=0.99, headroom=0.2)
     assert "with 99 % of requests within the limits, 20 % of each kept free." in capacity.verdict(own, strict)
+
+
+def test_where_there_is_no_answer_the_first_line_says_whose_fault_it_is() -> None:
+    tight = capacity.no_answer("slo is out of reach (tpot_ms 1): at 2.3 requests/s, ...")
+    assert tight == "No number of such servers keeps these limits, not even at light load."
+    assert "cannot be said" in capacity.no_answer("slo is without a limit; ttft_ms, tpot_ms or e2e_ms is needed")
+
+
+def test_arrivals_without_a_rate_are_said_to_be_replaced() -> None:
+    assert capacity.arrivals_note(preset("closed-loop")).startswith("Users of a closed loop have no rate")
+    assert capacity.arrivals_note(preset("batch-generation")).startswith("Requests that all come at once have no rate")
+    assert capacity.arrivals_note(preset("chat")) == ""
