@@ -96,6 +96,16 @@ def test_bad_line_of_a_trace_is_refused_with_its_number(
     assert "line 7" in refusal(capsys, "run", scenario, *REPLAY_TRACE, trace)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["systems", "--json"], ["bench", "--json"], ["validate", "--json"], ["capacity", "chat", "--json"],
+     ["replay", "golden.json", "--out"]],
+)  # fmt: skip
+def test_every_output_in_a_missing_folder_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = refusal(capsys, *command, "no/such/out")
+    assert sentence == "longtail: no/such/out cannot be written: there is no folder no/such"
+
+
 def test_output_in_a_missing_folder_is_refused_before_the_run(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

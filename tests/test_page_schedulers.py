@@ -11,7 +11,7 @@ N = "400"
 
 
 def open_schedulers(**query: str) -> AppTest:
-    app = open_page(n=N, **query)
+    app = open_page(**{"n": N} | query)
     app.switch_page("schedulers.py").run()
     return finished(app, is_working)
 
@@ -63,3 +63,15 @@ def test_what_cannot_run_is_said_once_each() -> None:
     app = open_schedulers(maxlen="131072", blocks="100")
     assert len(app.warning) == 7
     assert all("max_model_len is 131072" in each.value for each in app.warning)
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ({"ttft": "none", "tpot": "none", "e2e": "none"}, "good requests/s"),
+        ({"n": "1"}, "p99 TTFT"),
+    ],
+)
+def test_a_column_without_a_single_number_is_empty(query: dict[str, str], column: str) -> None:
+    app = open_schedulers(**query)
+    assert all(row[column] is None for row in rows(app).values())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.bench import SATURATED, Case, Figures, cases, measure, measure_start
+from sim.commands.run import check_writable
 from sim.presets import preset
 from sim.progress import compile_kernels, progress_bar
 
@@ -14,6 +15,7 @@ FEW, MANY = 10_000, 1_000_000  # does speed hold from few requests to many?
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, then print the table or the JSON."""
+    check_writable(arguments.json)  # not after the work
     todo = cases(arguments.system, arguments.requests)
     if arguments.requests is None:
         todo += [Case(SATURATED, case.system, FEW) for case in todo if case.preset == SATURATED and is_quoted(case)]

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from sim.cli import UsageError
+from sim.commands.run import check_writable
 from sim.golden import GoldenError, replay, write_table
 from sim.progress import compile_kernels, progress_bar, say
 
@@ -14,6 +15,7 @@ def main(arguments: argparse.Namespace) -> int:
     """One line a file; a file that cannot be replayed counts as different and does not stop the others."""
     if arguments.out and len(arguments.goldens) > 1:
         raise UsageError(f"--out takes one table, and {len(arguments.goldens)} goldens were given")
+    check_writable(arguments.out)  # not after the work
     compile_kernels()
     identical = 0
     with progress_bar("replaying") as show:

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from sim.commands.run import check_writable
 from sim.part import Part
 from sim.scheduler_spec import Scheduler
 from sim.systems import IDEAS, MEANING, System, system_names
@@ -19,6 +20,7 @@ FACT, KNOB = 14, 38  # columns where what is said of a fact, or of a knob, begin
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the schedulers, or write them as JSON."""
+    check_writable(arguments.json)
     chosen = [system_of(name) for name in arguments.name or system_names()]
     rows = [as_row(each) for each in chosen]
     text = json.dumps(rows, indent=2)

@@ -61,11 +61,11 @@ def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
     return found
 
 
-def cell(column: str, *, is_best: bool = False) -> Callable[[float], str]:
-    """How a number of that column is shown; marked where it is the best of it."""
+def cell(column: str, *, is_best: bool = False) -> Callable[[float | None], str]:
+    """How a number of that column is shown; marked where it is the best of it. A column without any holds None."""
     words = short_time if column in TIMES else short_number
     mark = f"{STAR} " if is_best else ""
-    return lambda value: "" if np.isnan(value) else f"{mark}{words(value)}"
+    return lambda value: "" if value is None or np.isnan(value) else f"{mark}{words(value)}"
 
 
 def _shown(column: str, value: float) -> float | None:

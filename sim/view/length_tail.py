@@ -149,7 +149,7 @@ def _price(summary: Summary, found: Found) -> str:
 
 def _effect(found: Gain, more: str, less: str) -> str:
     """A change in words; none where the interval holds zero."""
-    if found.low <= 0 <= found.high or found.mean == 0:
+    if found.low <= 0 <= found.high or not round(100 * found.mean):
         return "about the same"
     ends = sorted(abs(100 * end) for end in (found.low, found.high))
     interval = "" if found.replications == 1 else f" ({ends[0]:.0f} to {ends[1]:.0f})"
@@ -164,6 +164,8 @@ def straggler_sentence(summary: Summary) -> str:
     used = held + rows["held_typical"]
     if not whole or not used:
         return "No answer holds KV memory."
+    if not held:
+        return f"No answer longer than {100 - longest:.3g} % of all holds KV memory."
     return (
         f"The longest {longest:.3g} % of answers hold {short_percent(held / whole)} of KV block-time, "
         f"{short_percent(held / used)} of what all answers hold."

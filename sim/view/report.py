@@ -170,7 +170,9 @@ def _trust(run: RunView) -> str:
     steady = run.summary["steady_state"]
     told = [f"Error of the step times behind every time and rate: {run.summary['step_time']['text']}."]
     told.append("The queue has no trend." if flags["unstable"] is False else "")
-    if steady is not None:
+    if steady is not None and steady["output_tokens_per_s"] is None:
+        told.append("The run stopped before its warm-up was over.")
+    elif steady is not None:
         told.append(
             f"Between the warm-up and the last arrival ({steady['start_s']:,.0f} to {steady['end_s']:,.0f} s): "
             f"{steady['output_tokens_per_s']:,.0f} output tokens/s."

@@ -29,7 +29,9 @@ def verdict(
     pinned_name : str
         What to call the pinned one.
     """
-    if scenario.cost.source == "constant" and _is_batch_delivery(summary):
+    if nobody := _nobody(summary):
+        clauses = [nobody]
+    elif scenario.cost.source == "constant" and _is_batch_delivery(summary):
         clauses = [_in_iterations(scenario, summary)]
     else:
         clauses = [f"{_standing(summary)}: {_numbers(summary)}", _given_up(summary), _limiting(summary)]
@@ -37,6 +39,16 @@ def verdict(
     if pinned is not None:
         clauses.append(_against(summary, pinned, pinned_name))
     return "; ".join(clause for clause in clauses if clause) + "."
+
+
+def _nobody(summary: Summary) -> str:
+    """Why no answer was completed, where the server is not to blame for it; empty where one was."""
+    requests = summary["requests"]
+    if requests["rejected"] == requests["total"]:
+        return "Serves nobody: no request fits into the KV memory"
+    if summary["flags"]["stopped_early"] and requests["unfinished"] == requests["total"]:
+        return "Stopped before the first answer was complete"
+    return ""
 
 
 def _is_batch_delivery(summary: Summary) -> bool:

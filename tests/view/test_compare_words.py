@@ -3,7 +3,7 @@
 import math
 
 from sim.studies.compare import Compared, Row
-from sim.view.compare import delivery, leaders, ran, table, verdict, winners
+from sim.view.compare import cell, delivery, leaders, ran, table, verdict, winners
 
 
 def of(system: str, load: float = 4.0, **values: float) -> Compared:
@@ -26,6 +26,11 @@ def test_best_of_a_column_goes_by_its_good_direction() -> None:
     assert "within limits (%)" in found
     assert "CV in batch" not in found  # neither direction is good
     assert "KV in use (%)" not in found
+
+
+def test_a_number_that_is_not_there_leaves_its_cell_empty() -> None:
+    assert cell("p99 TTFT")(None) == cell("p99 TTFT")(math.nan) == ""
+    assert cell("preemptions", is_best=True)(3.0) == "★ 3"
 
 
 def test_nobody_leads_by_less_than_a_hundredth_of_a_percent() -> None:

@@ -89,6 +89,11 @@ def test_it_holds_the_whole_scenario(run, html):
     assert json.loads(unescape(text)) == run.scenario.model_dump(mode="json")
 
 
+def test_a_run_that_stopped_in_its_warm_up_has_a_report():
+    scenario = with_values(preset("chat"), {"workload.num_requests": 50, "max_sim_time_s": 0.001})
+    assert "The run stopped before its warm-up was over." in report(run_view(scenario), of_preset("chat"))
+
+
 def test_static_batching_has_a_report_without_a_server(run):
     html = report(run_view(preset("textbook-straggler")), of_preset("textbook-straggler"))
     assert "E2E per token" in html

@@ -46,6 +46,13 @@ def test_the_longest_answers_share_of_all_memory_and_of_what_is_held():
     text = straggler_sentence(summary(held_straggler=200.0, held_typical=300.0, free_no_demand=500.0))
     assert text == "The longest 5 % of answers hold 20 % of KV block-time, 40 % of what all answers hold."
     assert straggler_sentence(summary()) == "No answer holds KV memory."
+    alike = straggler_sentence(summary(held_typical=300.0))
+    assert alike == "No answer longer than 95 % of all holds KV memory."
+
+
+def test_a_change_that_shows_as_none_is_called_none():
+    told = verdict(summary(held_typical=1.0), study(rate=(100.1, 100.2), tpot=(0.05, 0.05)), is_known=True)
+    assert told.startswith("Without length variance: saturated throughput about the same, p99 TPOT as asked about the")
 
 
 def test_verdict_names_the_whole_price_once_it_is_known():

@@ -35,6 +35,13 @@ def test_every_verdict_is_one_sentence(name):
     assert "None" not in sentence
 
 
+def test_a_run_without_one_answer_says_why():
+    short = with_values(preset("chat"), {"workload.num_requests": 50, "max_sim_time_s": 0.001})
+    assert said(run_view(short)) == "Stopped before the first answer was complete."
+    tiny = with_values(preset("chat"), {"workload.num_requests": 50, "deployment.num_gpu_blocks_override": 2})
+    assert said(run_view(tiny)) == "Serves nobody: no request fits into the KV memory."
+
+
 def test_the_textbook_straggler_is_told_in_steps():
     sentence = said(view("textbook-straggler"))
     assert "E2E per token (what the article calls TPOT) is 20 T" in sentence
