@@ -1,5 +1,6 @@
 """The same requests through several schedulers: what each does as asked, and against load."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,8 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.load_curve import at_load, with_enough
-from sim.studies.saturated import replayed
+from sim.studies.load_curve import at_load, is_closed, with_enough, without_load
+from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.summary import flags
 from sim.systems import SYSTEMS
 from sim.workload import Trace
@@ -59,6 +60,7 @@ class Row(NamedTuple):
     compared: Compared | None
     memory: Memory | None
     problem: str = ""
+    ceiling_rps: float = math.inf  # what it takes in when it never lacks work; infinite in a closed loop
 
 
 def with_system(scenario: Scenario, name: str, *, same_limits: bool) -> Scenario:
@@ -93,9 +95,16 @@ def row(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limit
     try:
         asked = with_system(scenario, name, same_limits=same_limits)
         result = simulate(asked, replayed(asked, trace))
+        ceiling_rps = math.inf if is_closed(asked) else ceiling(asked, trace)
     except ScenarioError as error:
         return Row(None, None, str(error))
-    return Row(compared(result, float("nan")), memory(result))
+    return Row(compared(result, float("nan")), memory(result), ceiling_rps=ceiling_rps)
+
+
+def ceiling(scenario: Scenario, trace: Trace | None = None) -> float:
+    """Requests/s beyond which a queue grows without end, however many are within the limits until then."""
+    full = saturated(without_load(scenario))
+    return saturated_rps(simulate(full, replayed(full, trace)))
 
 
 def at(
@@ -181,12 +190,16 @@ def overall_cv(output_len: NDArray[np.int64]) -> float:
     return float(output_len.std() / output_len.mean())
 
 
-def furthest(points: list[Compared], target: float = TARGET) -> float:
+def furthest(points: list[Compared], target: float = TARGET, ceiling_rps: float = math.inf) -> float:
     """Largest load at which at least a share `target` of requests meets all limits, between points on a line; 0: none.
 
-    Points are of one scheduler; loads above the first failure do not count. A queue that grows is a failure too: how
-    many are within the limits then depends on the length of the run.
+    Points are of one scheduler; loads above the first failure do not count. A queue that grows is a failure too, and
+    so is a load above `ceiling_rps`: how many are within the limits then depends on the length of the run.
     """
+    return min(_furthest(points, target), ceiling_rps)
+
+
+def _furthest(points: list[Compared], target: float) -> float:
     best, before = 0.0, None
     for point in sorted(points, key=lambda each: each.load):
         if np.isnan(point.attainment):

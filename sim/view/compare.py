@@ -84,7 +84,7 @@ def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, i
     known = ran(rows)
     if len(known) < 2:
         return "Choose at least two schedulers; the same requests go through each."
-    reach = reaches(points) if is_complete else {}
+    reach = reaches(points, rows) if is_complete else {}
     if unit == USERS:
         reach = {name: np.floor(value) for name, value in reach.items()}  # between two runs, yet people are whole
     if reach and not any(np.isnan(value) for value in reach.values()):
@@ -125,10 +125,13 @@ def _who_gets_furthest(reach: Mapping[str, float], highest: float, unit: str) ->
     )
 
 
-def reaches(points: Sequence[Compared]) -> dict[str, float]:
+def reaches(points: Sequence[Compared], rows: Mapping[str, Row]) -> dict[str, float]:
     """How far each scheduler gets within the limits."""
-    names = dict.fromkeys(each.system for each in points)
-    return {name: furthest([each for each in points if each.system == name]) for name in names}
+    names = [name for name in dict.fromkeys(each.system for each in points) if name in rows]
+    return {
+        name: furthest([each for each in points if each.system == name], ceiling_rps=rows[name].ceiling_rps)
+        for name in names
+    }
 
 
 def winners(points: Sequence[Compared], unit: str) -> list[str]:

@@ -243,7 +243,9 @@ def _change(point: CapPoint, base: CapPoint) -> str:
 
 def _more(point: CapPoint, base: CapPoint) -> str:
     """The same in words to be read out loud."""
-    change = _change(point, base)
+    ratio, change = point.answers_per_s / base.answers_per_s, _change(point, base)
+    if ratio >= 2:
+        return f"{short_number(float(f'{ratio:.2g}'))} times as many"
     if change.strip("+-") == "0.0 %":
         return "as many"
     return f"{change[1:]} {'more' if change[0] == '+' else 'fewer'}"

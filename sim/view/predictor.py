@@ -28,6 +28,7 @@ from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent, short_time
 
 MISSING = "-"
+NO_MATTER = "To predict twice too long or half as long"
 OBJECTIVE_HELP = (
     "What map, curve and verdict are about. throughput: output tokens/s; choose the operating point saturated to see "
     "it apart from the load. p99 TPOT: the slowest answers. goodput: requests within the limits. preemptions: requests "
@@ -84,7 +85,10 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
         return "Error direction: the price of predicting too long or too short is being computed."
     if not differs(found.values(), objective):
         return f"The error of a prediction makes no difference to {name} here{_elsewhere(name, found, spread)}."
-    return f"{direction_sentence(name, objective, best)}{limit_clause(tried, found, name, spread)}."
+    sentence = direction_sentence(name, objective, best)
+    if sentence.startswith(NO_MATTER):
+        sentence += _other_objective(name, found, spread)
+    return f"{sentence}{limit_clause(tried, found, name, spread)}."
 
 
 def direction_sentence(name: str, objective: Objective, found: Direction) -> str:
@@ -93,7 +97,7 @@ def direction_sentence(name: str, objective: Objective, found: Direction) -> str
     small = NEAR_BEST * max(abs(found.unbiased), abs(found.over), abs(found.under))
     verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
     if max(abs(over), abs(under)) <= small:
-        return f"To predict twice too long or half as long makes no difference to {name}"
+        return f"{NO_MATTER} makes no difference to {name}"
     if abs(over - under) <= small:
         effect = _effect(name, found, found.over)
         return (
@@ -108,13 +112,21 @@ def direction_sentence(name: str, objective: Objective, found: Direction) -> str
     )
 
 
-def _elsewhere(name: str, found: Found, spread: float) -> str:
-    """Where an error that makes no difference to one objective makes one after all; or why it makes none at all."""
+def _other_objective(name: str, found: Found, spread: float) -> str:
+    """What an error that makes no difference to one objective does to another; empty where it does nothing there."""
     for other, objective in OBJECTIVES.items():
         there = direction(found, spread, objective)
         if other != name and there is not None and differs(found.values(), objective):
             sentence = direction_sentence(other, objective, there)
-            return f"; but {sentence[0].lower()}{sentence[1:]}"
+            if not sentence.startswith(NO_MATTER):
+                return f"; but {sentence[0].lower()}{sentence[1:]}"
+    return ""
+
+
+def _elsewhere(name: str, found: Found, spread: float) -> str:
+    """Where an error that makes no difference to one objective makes one after all; or why it makes none at all."""
+    if sentence := _other_objective(name, found, spread):
+        return sentence
     fields = [Objective(field, is_higher_better=False) for field in ("ttft_p99_s", "norm_latency_mean_s")]
     return "" if any(differs(found.values(), each) for each in fields) else ": memory is never short"
 

@@ -21,6 +21,8 @@ COMPUTING = "omputing"
 
 
 def percent(text):
+    if text.endswith("times as many"):
+        return 100 * (float(text.split()[0]) - 1)
     size, which = text.split(" % ")
     return float(size) if which == "more" else -float(size)
 
@@ -31,7 +33,7 @@ def test_what_a_cap_of_512_costs(server, page, settled, name):
     wait_for_results(page, COMPUTING)
     read = re.match(
         r"A cap of 512 tokens cuts ([\d.]+ %) of answers and loses ([\d.]+ %) of all tokens wanted; a full "
-        r"server then gives ([\d.]+ % (?:more|fewer)) answers/s"
+        r"server then gives ([\d.]+ (?:% more|% fewer|times as many)) answers/s"
         r"(?:, but ([\d.]+ % (?:more|fewer)) if clients ask for the rest)?\.",
         verdict(page),
     )

@@ -30,6 +30,17 @@ def test_a_load_at_which_the_queue_grows_is_not_kept() -> None:
     assert furthest([at(2, 1.0), at(4, 0.98, is_unstable=True), at(8, 0.95, is_unstable=True)]) == 2
 
 
+def test_a_load_above_what_a_full_server_takes_in_is_not_kept() -> None:
+    """However many are within the limits until the backlog has grown."""
+    points = [at(2, 1.0), at(4, 1.0), at(8, 0.99)]
+    assert furthest(points, ceiling_rps=3.5) == 3.5
+    assert furthest(points) == 8
+    short = with_values(BASE, {"workload.arrivals": {"kind": "poisson", "rate_rps": 1.0}, "scheduler.max_num_seqs": 4})
+    values = {"workload.num_requests": 400, "workload.types.0.output": {"kind": "constant", "tokens": 8}}
+    found = row(with_values(short, values), "vllm_v1")  # four seats, a token a second: half a request a second
+    assert found.ceiling_rps == pytest.approx(0.5, rel=1e-9)
+
+
 def test_a_load_has_all_requests_so_that_a_queue_has_time_to_grow() -> None:
     """Long answers fill the memory late: of the first 3,000 requests nearly all are within the limits, of all not."""
     crowded = preset("mixed-priority")

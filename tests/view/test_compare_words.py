@@ -84,13 +84,13 @@ def test_verdict_names_who_gets_furthest_within_the_limits() -> None:
 
 
 def test_who_is_alike_in_the_digits_shown_is_named_together() -> None:
-    names = ("orca", "vllm_v1", "sarathi")
+    names, rows = ("orca", "vllm_v1", "sarathi"), ROWS | {"sarathi": Row(of("sarathi"), None)}
     good = [of(name, load) for name in names for load in (1, 2)]
     ends = [of(name, 4, attainment=share) for name, share in zip(names, (0.8999, 0.8998, 0.5), strict=True)]
-    assert verdict(ROWS, good + ends, "requests/s", is_complete=True) == (
+    assert verdict(rows, good + ends, "requests/s", is_complete=True) == (
         "Orca and vLLM V1 serve most within the limits: 4 requests/s with 90 % of requests good."
     )
-    assert verdict(ROWS, good, "requests/s", is_complete=True) == (
+    assert verdict(rows, good, "requests/s", is_complete=True) == (
         "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: 2 requests/s with 90 % of requests good, the "
         "highest load that was run."
     )

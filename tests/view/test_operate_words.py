@@ -33,6 +33,7 @@ def test_what_a_cap_costs_can_be_read_out_loud() -> None:
         "A cap of 512 tokens cuts 34 % of answers and loses 33 % of all tokens wanted; a full server then gives 42 % "
         "more answers/s, but 19.1 % fewer if clients ask for the rest."
     )
+    assert "a full server then gives 2.8 times as many answers/s, but 26 % fewer if" in costs(22.24, 5.92)
     assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
 
 
