@@ -242,9 +242,14 @@ def _nothing_found(server: Server, ceiling_rps: float, share: float, replication
     )
     if flags(light)["unstable"]:
         return f"workload is unstable at every rate tried, down to {ceiling_rps / 10:.3g} requests/s: the queue grows"
+    within = light.attainment.share
+    if math.isnan(within):
+        return (
+            f"{OUT_OF_REACH} ({limits}): at {ceiling_rps / 10:.3g} requests/s no answer is complete when the run stops"
+        )
     return (
         f"{OUT_OF_REACH} ({limits}): at {ceiling_rps / 10:.3g} requests/s, a tenth of what the server can do, "
-        f"{math.floor(1000 * light.attainment.share) / 10:.1f} % of requests are within it; {100 * share:.0f} % are "
+        f"{math.floor(1000 * within) / 10:.1f} % of requests are within it; {100 * share:.0f} % are "
         "needed"
     )
 

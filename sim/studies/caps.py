@@ -127,7 +127,8 @@ def is_first_try(result: Result) -> Bools:
 def whole_s(result: Result) -> Floats:
     """From each question to the last token of its last try, (questions,) float64 seconds."""
     last_s = np.full(len(result.inputs.output_len), -np.inf)
-    np.maximum.at(last_s, questions(result.info), result.finish_s)
+    with np.errstate(invalid="ignore"):  # NaN where a try never ends
+        np.maximum.at(last_s, questions(result.info), result.finish_s)
     return (last_s - result.run.outcome.arrival_s)[is_first_try(result)]
 
 

@@ -10,8 +10,8 @@ from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import OUT_OF_REACH, Capacity, Searched, combined
 from sim.studies.deployments import named
 from sim.view.summary_rows import count
-from sim.view.theme import short_number, short_percent, short_time
-from sim.view.tiles import UNDEFINED, Tile, relative_change
+from sim.view.theme import UNDEFINED, short_number, short_percent, short_time
+from sim.view.tiles import Tile, relative_change
 
 SEARCHING = "Searching for the largest rate that one replica sustains …"
 

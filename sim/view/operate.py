@@ -12,7 +12,6 @@ from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
 from sim.summary import HEAVY_TAIL_RATIO, LONGER
 from sim.view.theme import percent_beside, short_number, short_percent, short_time
-from sim.view.tiles import UNDEFINED
 from sim.workload.retries import Retry
 
 NOT_KNOWN = "What a cap costs here cannot be computed."
@@ -32,12 +31,15 @@ def verdict(cap: int, points: Caps) -> str:
         return COMPUTING
     sentence = (
         f"A cap of {cap:,} tokens cuts {short_percent(never.truncated)} of answers and loses "
-        f"{short_percent(never.tokens_lost)} of all tokens wanted; a full server then gives {_more(never, base)} "
-        "answers/s"
+        f"{short_percent(never.tokens_lost)} of all tokens wanted; a full server "
     )
+    if not base.answers_per_s > 0:
+        return f"{sentence}completes no answer, with or without it."
+    sentence += f"then gives {_more(never, base)} answers/s"
     if rest is None or not never.truncated:
         return f"{sentence}."
-    return f"{sentence}, but {_more(rest, base)} if clients ask for the rest."
+    as_many = _more(never, base) == _more(rest, base)
+    return f"{sentence}, {'and' if as_many else 'but'} {_more(rest, base)} if clients ask for the rest."
 
 
 def cap_sentences(cap: int, points: Caps) -> list[str]:
@@ -48,12 +50,14 @@ def cap_sentences(cap: int, points: Caps) -> list[str]:
         point = points.get((cap, retry))
         if point is None or base is None:
             continue
+        if not base.answers_per_s > 0:
+            found.append(f"**Clients {words}**: a full server completes no answer, with or without the cap.")
+            continue
         more = "" if retry is Retry.NEVER else f"{short_number(point.requests_per_question)} requests a question, "
-        now, before = short_time(point.whole_p99_s), short_time(base.whole_p99_s)
         found.append(
             f"**Clients {words}**: {short_number(point.answers_per_s)} answers/s at full load "
-            f"({_change(point, base)}), {more}p99 until the last token {now} ({before} without the cap)"
-            f"{_within(point)}.{OVERLOADED if point.is_overloaded else ''}"
+            f"({_change(point, base)}), {more}{_wait(point, base)}{_within(point)}."
+            f"{OVERLOADED if point.is_overloaded else ''}"
         )
     return found
 
@@ -117,9 +121,9 @@ def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -
         "Replicas": [pool.replicas for pool in rows],
         "requests/s each": [round(pool.rate_rps, 2) for pool in rows],
         "CV": [round(pool.output_cv, 2) for pool in rows],
-        "p99 TPOT": [_time(pool.tpot_p99_s) for pool in rows],
-        "p99 TTFT": [_time(pool.ttft_p99_s) for pool in rows],
-        "within": [UNDEFINED if np.isnan(p.attainment) else short_percent(p.attainment) for p in rows],
+        "p99 TPOT": [short_time(pool.tpot_p99_s) for pool in rows],
+        "p99 TTFT": [short_time(pool.ttft_p99_s) for pool in rows],
+        "within": [short_percent(pool.attainment) for pool in rows],
         "preempted": [short_percent(pool.preempted) for pool in rows],
     }
 
@@ -161,6 +165,9 @@ def sla_warnings(scenario: Scenario, rows: Sequence[Attained]) -> list[str]:
 
 def breaking_sentence(broken: Breaking, target: float) -> str:
     """Which distribution of answers would break the target."""
+    ran = [each for each in (broken.at, broken.last) if each is not None]
+    if any(np.isnan(each.attainment) for each in ran):
+        return "What would break it is not known: no answer was complete when the run stopped."
     if broken.factor is None:
         assert broken.last is not None
         return (
@@ -213,7 +220,7 @@ def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], b
         unstable = "; the queue grows" if row.is_unstable else ""
         parts.append(
             f"{row.name[:1].upper()}{row.name[1:]} (mean {row.lengths.mean:,.0f}, p99 {_p99(row)} tokens, p99/mean "
-            f"{row.lengths.tail_ratio:.1f}): {short_percent(row.attainment)} within{unstable}."
+            f"{row.lengths.tail_ratio:.1f}): {_share_within(row)}{unstable}."
         )
     if broken is not None:
         parts.append(breaking_sentence(broken, target))
@@ -233,7 +240,9 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
     ]
     said = f"The target assumes answers of {', '.join(figures)} tokens"
     then = rows.get(ASSUMED)
-    return f"{said}." if then is None else f"{said}; with those {short_percent(then.attainment)} are within the limits."
+    if then is None or np.isnan(then.attainment):
+        return f"{said}."
+    return f"{said}; with those {short_percent(then.attainment)} are within the limits."
 
 
 def _change(point: CapPoint, base: CapPoint) -> str:
@@ -251,18 +260,25 @@ def _more(point: CapPoint, base: CapPoint) -> str:
     return f"{change[1:]} {'more' if change[0] == '+' else 'fewer'}"
 
 
+def _wait(point: CapPoint, base: CapPoint) -> str:
+    """How long the slowest wait, with the cap and without."""
+    if np.isnan(point.whole_p99_s):
+        return "no answer complete at the rate asked"
+    return f"p99 until the last token {short_time(point.whole_p99_s)} ({short_time(base.whole_p99_s)} without the cap)"
+
+
 def _within(point: CapPoint) -> str:
     return "" if np.isnan(point.attainment) else f", {short_percent(point.attainment)} of requests within the limits"
+
+
+def _share_within(row: Attained) -> str:
+    return "no answer complete" if np.isnan(row.attainment) else f"{short_percent(row.attainment)} within"
 
 
 def _rank(split: Split) -> tuple[float, float]:
     """Better splits are larger: attainment, then the worst p99 TPOT."""
     tpot = max(pool.tpot_p99_s if np.isfinite(pool.tpot_p99_s) else np.inf for pool in split.pools)
     return (-1.0 if np.isnan(split.attainment) else split.attainment), -tpot
-
-
-def _time(seconds: float) -> str:
-    return UNDEFINED if np.isnan(seconds) else short_time(seconds)
 
 
 def _p99(row: Attained) -> str:

@@ -11,7 +11,7 @@ from sim.studies.margins import Margin, MarginPoint
 from sim.view import theme
 from sim.view.lines import Style, across, note, positive_range
 from sim.view.operate import CLIENTS
-from sim.view.theme import axis, layout, log_axis, short_number
+from sim.view.theme import SHORT_TICKS, axis, layout, log_axis, short_number
 from sim.workload.retries import Retry
 
 INCOMPLETE = "incomplete: more runs are on their way"
@@ -120,7 +120,7 @@ def margins(
             hovermode="closest",
             showlegend=False,
             yaxis=axis("preempted (%)", rangemode="tozero", domain=[0.56, 1], nticks=4),
-            yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4, tickformat="~s"),
+            yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4, **SHORT_TICKS),
             shapes=shapes,
             annotations=[] if is_complete else [note(INCOMPLETE)],
             **axes,

@@ -199,7 +199,7 @@ def lesson_table(found: Mapping[str, PublishedHere]) -> dict[str, list[str]]:
         "accuracy, published": [_percent(row.published.accuracy) for row in rows],
         "accuracy, here": [_percent(row.accuracy) for row in rows],
         "tau, published": [f"{row.published.tau:.2f}" for row in rows],
-        "tau, here": [f"{row.tau:.2f}" for row in rows],
+        "tau, here": [MISSING if math.isnan(row.tau) else f"{row.tau:.2f}" for row in rows],
         "E2E/token": [short_time(row.ordering.norm_latency_mean_s) for row in rows],
     }
 
@@ -209,12 +209,21 @@ def lesson_sentence(found: Mapping[str, PublishedHere]) -> str:
     accurate, ranker = (found.get(name) for name in ("class10_lmsys", "ranker_lmsys"))
     if accurate is None or ranker is None:
         return ""
+    if math.isnan(ranker.tau):
+        return "All answers are of one length here: there is no order to keep."
+    order = f"keeps the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class"
+    if math.isnan(accurate.tau):
+        order = "says nothing of the order, because all answers lie in one class"
+    said = (
+        f"The 10-class predictor names the right class of {short_percent(accurate.accuracy)} of answers here and "
+        f"{order}; the ranker names no class and keeps it with {ranker.tau:.2f}."
+    )
     slow, fast = (row.ordering.norm_latency_mean_s for row in (accurate, ranker))
+    if math.isnan(slow) or math.isnan(fast):
+        return said
     return (
-        f"The 10-class predictor names the right class of {short_percent(accurate.accuracy)} of answers here and keeps "
-        f"the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class; the ranker "
-        f"names no class and keeps it with {ranker.tau:.2f}. Served in their order from a full queue, an answer takes "
-        f"{short_time(slow)} and {short_time(fast)} per token on average."
+        f"{said} Served in their order from a full queue, an answer takes {short_time(slow)} and {short_time(fast)} "
+        "per token on average."
     )
 
 

@@ -54,6 +54,8 @@ CORNER_LEGEND = {  # for a curve that ends above it, where the room above the pl
 }
 PLOT_HEIGHT_PX = 290
 LEFT_MARGIN_PX = 58  # the same everywhere, so that the plots of a column stand in one line
+SHORT_TICKS = {"exponentformat": "SI", "minexponent": 3}  # 20k in place of 20,000, and 0.5 in place of 500m
+UNDEFINED = "-"  # a number that is not there
 MOST_DECIMALS = 3  # of a percentage
 FONT = {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 12}
 
@@ -142,6 +144,8 @@ def _multiples(steps: Sequence[float], low: float, high: float) -> list[float]:
 
 def short_percent(share: float) -> str:
     """A share in percent, two digits or three near the whole: nothing is rounded up to 99 %, nor to 100 %."""
+    if math.isnan(share):
+        return UNDEFINED
     digits = 0 if 0.1 <= share < 0.985 or share in (0, 1) else 1
     return f"{share if share == 1 else min(share, 0.999):.{digits}%}".replace("%", " %")
 
@@ -149,6 +153,8 @@ def short_percent(share: float) -> str:
 def percent_beside(share: float, limit: float) -> str:
     """`short_percent`, with the decimals it takes to see on which side of a limit the share lies."""
     text, decimals = short_percent(share), 1
+    if text == UNDEFINED:
+        return text
     while share < limit <= float(text.removesuffix(" %")) / 100 and decimals < MOST_DECIMALS:
         text, decimals = f"{100 * share:.{decimals}f} %", decimals + 1
     return text
@@ -156,6 +162,8 @@ def percent_beside(share: float, limit: float) -> str:
 
 def short_number(value: float) -> str:
     """Three significant digits without an exponent; from 10,000 on in thousands, as k."""
+    if math.isnan(value):
+        return UNDEFINED
     if value < 0:
         return f"-{short_number(-value)}"
     if value >= 9_999.5:
@@ -176,4 +184,4 @@ def time_parts(seconds: float) -> tuple[str, str]:
 
 def short_time(seconds: float) -> str:
     """A time with its unit: `36.8 ms`, `1.25 s`."""
-    return " ".join(time_parts(seconds))
+    return UNDEFINED if math.isnan(seconds) else " ".join(time_parts(seconds))

@@ -14,10 +14,9 @@ from sim.view.quantity import (
     TTFT,
     Quantity,
 )
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import UNDEFINED, short_number, short_percent
 
 Summary = Mapping[str, Any]
-UNDEFINED = "-"
 SAME = 5e-4  # relative; a smaller change would show as 0.0 %
 
 

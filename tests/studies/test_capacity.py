@@ -56,6 +56,12 @@ def test_a_limit_on_latency_binds_before_the_slots_do(regular: Scenario) -> None
         capacity(with_values(alone, {"slo.e2e_ms": 1999.0}))
 
 
+def test_runs_that_stop_before_an_answer_say_so(regular: Scenario) -> None:
+    stopped = with_values(regular, {"slo.e2e_ms": 2000.0, "max_sim_time_s": 0.01})
+    with pytest.raises(ScenarioError, match=r"slo is out of reach .* no answer is complete when the run stops"):
+        capacity(stopped)
+
+
 def test_the_limits_of_the_gaps_count_where_they_are_asked_for(regular: Scenario) -> None:
     found = capacity(regular, is_sustained=within_gaps(0.3)).sustained
     assert 0.975 * LIMIT_RPS <= found.rate_rps <= LIMIT_RPS

@@ -1,5 +1,8 @@
 """What caps cost with clients that take it and clients that ask again: worked by hand."""
 
+import warnings
+
+import numpy as np
 import pytest
 
 from sim import Scenario, with_values
@@ -112,3 +115,11 @@ def test_the_scenario_itself_is_left_alone() -> None:
     chat: Scenario = with_values(preset("chat"), {"workload.num_requests": 200})
     cap_point(chat, 128, Retry.REST)
     assert chat == with_values(preset("chat"), {"workload.num_requests": 200})
+
+
+def test_a_try_that_never_ends_has_no_wait_and_no_warning() -> None:
+    """Ten tokens, one a second: nobody who gives up after a second has them."""
+    impatient = with_values(REPLAY, {"workload.client_timeout_s": 1.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(whole_s(run_capped(impatient, 4, Retry.NEVER, trace_of([10], arrival_s=[0.0])))).all()

@@ -1,5 +1,7 @@
 """Figures: what is drawn, with which line, on axes that name unit and stand still."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -149,6 +151,11 @@ def test_log_axes_are_labelled_with_whole_numbers(low, high, labels):
 )
 def test_numbers_have_three_digits_and_no_exponent(value, text):
     assert theme.short_number(value) == text
+
+
+def test_what_is_not_a_number_is_shown_as_a_dash():
+    assert {words(math.nan) for words in (theme.short_number, theme.short_percent, theme.short_time)} == {"-"}
+    assert theme.percent_beside(math.nan, 0.9) == "-"
 
 
 @pytest.mark.parametrize(

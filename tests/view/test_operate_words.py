@@ -1,7 +1,10 @@
 """Words of Operate: what a cap costs, on which side of a target a share lies, who pays for the others."""
 
+import math
+
 import pytest
 
+from sim.presets import preset
 from sim.studies.caps import CapPoint
 from sim.studies.length_profile import Profile
 from sim.studies.routing import Pool, Split
@@ -35,6 +38,29 @@ def test_what_a_cap_costs_can_be_read_out_loud() -> None:
     )
     assert "a full server then gives 2.8 times as many answers/s, but 26 % fewer if" in costs(22.24, 5.92)
     assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
+    assert costs(8.0, 8.0).endswith("as many answers/s, and as many if clients ask for the rest.")
+
+
+def test_a_server_that_completes_nothing_is_not_compared_with_itself() -> None:
+    none = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, math.nan) for cap in (None, 512)}
+    assert operate.verdict(512, none).endswith("a full server completes no answer, with or without it.")
+    (said,) = operate.cap_sentences(512, none)
+    assert said == "**Clients take it**: a full server completes no answer, with or without the cap."
+
+
+def test_a_run_that_stops_before_an_answer_says_nothing_of_the_target() -> None:
+    profile = Profile("as it is", {"p50": 200.0, "p99": 1146.0}, 250.0, 1.0, 4.6)
+    row = Attained("as it is", profile, math.nan, {}, False, ())
+    assert operate.sla_table([row])["within"] == ["-"]
+    assert operate.breaking_sentence(Breaking(None, 5.0, None, row), 0.9) == (
+        "What would break it is not known: no answer was complete when the run stopped."
+    )
+    assert "4.6): no answer complete." in operate.paragraph(preset("chat"), 0.9, {"as it is": row}, None)
+
+
+def test_waits_that_nobody_had_are_not_numbers() -> None:
+    points = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, 8.0)._replace(whole_p99_s=math.nan) for cap in (None, 512)}
+    assert "(+0.0 %), no answer complete at the rate asked" in operate.cap_sentences(512, points)[0]
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,17 @@ def test_lesson_sets_accuracy_beside_order():
     assert predictor.lesson_sentence({}) == ""
 
 
+def test_order_among_equals_is_no_order():
+    def told(tau, ranked, e2e_s=0.1):
+        found = {name: published(name, each, 0.9, e2e_s) for name, each in
+                 (("class10_lmsys", tau), ("ranker_lmsys", ranked))}  # fmt: skip
+        return predictor.lesson_sentence(found), predictor.lesson_table(found)["tau, here"]
+
+    assert told(math.nan, math.nan) == ("All answers are of one length here: there is no order to keep.", ["-", "-"])
+    assert "says nothing of the order, because all answers lie in one class;" in told(math.nan, 0.6)[0]
+    assert told(0.1, 0.6, math.nan)[0].endswith("keeps it with 0.60.")
+
+
 def test_drift_table_compares_the_ranker_built_for_the_traffic_with_one_from_elsewhere():
     found = {
         "ranker_lmsys": published("ranker_lmsys", 0.62, e2e_s=0.1),

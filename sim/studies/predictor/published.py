@@ -32,7 +32,7 @@ class PublishedHere(NamedTuple):
     """A published predictor on the scenario's requests."""
 
     published: PublishedPredictor
-    tau: float  # here; NaN where all lengths tie
+    tau: float  # here; NaN where all lengths tie, or there is one
     accuracy: float  # share in the right class, here; NaN where it names no class
     spread: float  # of a log-normal error that orders the requests as badly
     ordering: Measured  # the run that serves in its order
@@ -55,7 +55,8 @@ def run_published(scenario: Scenario, name: str, trace: Trace | None = None) -> 
     longest = resolve(asked).max_model_len
     requests, info = make_requests(asked, replayed(asked, trace), max_model_len=longest)
     says = make_predictions(asked, requests, info)
-    tau = float(kendalltau(says.score, requests.output_len).statistic)
+    is_pair = len(requests.output_len) > 1
+    tau = float(kendalltau(says.score, requests.output_len).statistic) if is_pair else np.nan
     accuracy = np.nan
     if asked.predictor.in_use.kind == "bucket":
         classes = classes_of(asked, requests, info)

@@ -1,5 +1,7 @@
 """Published predictors on a scenario's requests."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,12 @@ def test_a_ranker_has_its_tau_here_and_the_spread_that_orders_as_badly():
     # For log-normal lengths of CV 1.2, ln spread 0.944: tau = (2 / pi) asin of the correlation.
     correlation = np.sin(np.pi * found.tau / 2)
     assert found.spread == pytest.approx(0.944 * np.sqrt(1 / correlation**2 - 1), rel=0.1)
+
+
+def test_one_request_has_no_order_and_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(run_published(with_values(TIGHT, {"workload.num_requests": 1}), "ranker_lmsys").tau)
 
 
 def test_better_order_shortens_the_mean_wait_whatever_the_accuracy():
