@@ -20,6 +20,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 AXE = "axe-core@4.14.1"  # MPL-2.0, not ours to carry: fetched when the test runs
 SVGS_OF_A_CHART = 3
 CHARTS = 4
+OWN = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "file:")
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
 def missing(what: str) -> None:
@@ -93,9 +95,21 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def page(context: Any) -> Iterator[Any]:
-    page = context.new_page()
+    """A tab of its own; whatever the test does in it, no request leaves the host and nothing of ours goes wrong."""
+    page, outside, wrong = context.new_page(), [], []
+    page.on("request", lambda request: request.url.startswith(OWN) or outside.append(request.url))
+    page.on("websocket", lambda socket: socket.url.startswith(OWN) or outside.append(socket.url))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: is_ours(message) and wrong.append(f"{message.text} ({message.location['url']})"))
     yield page
     page.close()
+    assert outside == [], "requests left the host"
+    assert wrong == [], "errors in the console"
+
+
+def is_ours(message: Any) -> bool:
+    """Whether a message of the console is an error, other than Streamlit's search for its server below the page."""
+    return message.type == "error" and "/_stcore/" not in message.location["url"]
 
 
 # Elements fade in, and our style sheet (ui/style.py) takes hold, a moment after the script has ended.
@@ -125,7 +139,7 @@ def settled(page: Any) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+def axe_script(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Path of axe-core's script."""
     npm = shutil.which("npm")
     if npm is None:
@@ -136,3 +150,15 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         missing(f"axe-core cannot be fetched: {packed.stderr.strip()[-200:]}")
     shutil.unpack_archive(folder / packed.stdout.split()[-1], folder, "gztar")
     return str(folder / "package" / "axe.min.js")
+
+
+@pytest.fixture
+def violations(page: Any, axe_script: str) -> Callable[[], str]:
+    """Lists what axe finds on the page as it stands; empty where it finds nothing."""
+
+    def find() -> str:
+        page.add_script_tag(path=axe_script)
+        found = page.evaluate("tags => axe.run(document, {runOnly: tags})", WCAG)["violations"]
+        return "\n".join(f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"][:3])
+
+    return find

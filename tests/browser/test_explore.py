@@ -1,7 +1,5 @@
 """Explore in a real browser: links, live charts, files, accessibility."""
 
-import json
-from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -9,33 +7,9 @@ import pytest
 from sim.keys import pack, to_query
 from sim.presets import preset
 from sim.scenario import load_scenario, with_values
+from tests.browser.answers import knob_text, plot, press, tile
 
 QUICK = "n=1000"  # short runs: these tests are about the page
-
-
-def tile(page: Any, label: str) -> str:
-    """Number on the tile of that label."""
-    found = page.get_by_test_id("stMetric").filter(has_text=label)
-    text: str = found.get_by_test_id("stMetricValue").inner_text()
-    return text
-
-
-def knob_text(page: Any, key: str) -> str | None:
-    """Where a slider stands."""
-    text: str | None = page.locator(f".st-key-{key} input[type=range]").first.get_attribute("aria-valuetext")
-    return text
-
-
-def press(page: Any, key: str, button: str) -> None:
-    """Move a slider by keyboard."""
-    knob = page.locator(f".st-key-{key} input[type=range]").first
-    knob.focus()
-    knob.press(button)
-
-
-def plot(page: Any, key: str, expression: str) -> Any:
-    """Evaluate an expression of `p`, the chart of that key."""
-    return page.evaluate(f"(p => {expression})(document.querySelector('.st-key-plot_{key} .js-plotly-plot'))")
 
 
 def test_deep_link_restores_everything_as_the_first_request(new_server, page, settled):
@@ -58,17 +32,6 @@ def test_deep_link_to_another_page_is_framed_as_the_first_request(new_server, pa
     assert page.get_by_role("heading", name="Time per token").count() == 1
     assert knob_text(page, "rate") == "5"
     assert page.get_by_test_id("stException").count() == 0
-
-
-def test_no_request_leaves_the_host(server, page, settled):
-    outside: list[str] = []
-    own = (server, "data:", "blob:", server.replace("http", "ws"))
-    page.on("request", lambda request: None if request.url.startswith(own) else outside.append(request.url))
-    page.goto(f"{server}/?{QUICK}")
-    settled()
-    page.goto(f"{server}/glossary")
-    settled(charts=0)
-    assert outside == []
 
 
 def test_zoom_and_hidden_traces_survive_a_knob(server, page, settled):
@@ -190,14 +153,11 @@ def test_load_curve_fills_in_and_says_so_while_incomplete(server, page, settled)
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/?preset=memory-pressure&n=1000", "/glossary"])
-def test_axe_finds_no_violation(server, page, settled, axe, scheme, path):
+def test_axe_finds_no_violation(server, page, settled, violations, scheme, path):
     page.emulate_media(color_scheme=scheme)
     page.goto(server + path)
     settled(charts=4 if path.startswith("/?") else 0)
-    page.add_script_tag(path=axe)
-    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
-    told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
-    assert told == [], json.dumps(told, indent=1)
+    assert violations() == ""
 
 
 def test_the_frontier_follows_the_memory_and_not_the_rate(server, page, settled):
@@ -236,7 +196,7 @@ def test_the_frontier_follows_the_memory_and_not_the_rate(server, page, settled)
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["Export", "Pinned: 2"])
-def test_axe_finds_no_violation_in_what_opens(server, page, settled, axe, scheme, name):
+def test_axe_finds_no_violation_in_what_opens(server, page, settled, violations, scheme, name):
     pins = {f"p{i}": pack({"v": "1", "preset": "chat", "n": "1000", "rate": str(2 * i)}) for i in (1, 2)}
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/?{urlencode(pins)}&{QUICK}")
@@ -245,10 +205,7 @@ def test_axe_finds_no_violation_in_what_opens(server, page, settled, axe, scheme
     page.get_by_test_id("stPopoverBody").wait_for()
     page.mouse.move(5, 5)
     settled()
-    page.add_script_tag(path=axe)
-    found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
-    told = [(each["id"], [node["html"][:160] for node in each["nodes"]][:3]) for each in found["violations"]]
-    assert told == [], json.dumps(told, indent=1)
+    assert violations() == ""
 
 
 @pytest.mark.parametrize("order", [[1, 2], [2, 1]])
