@@ -3,7 +3,7 @@
 import streamlit as st
 from ui import capacity_cards
 from ui.capacity_jobs import LIGHT, base_job, deployment_job, is_found, searched, what_if_job
-from ui.card import card
+from ui.card import card, side_by_side
 from ui.header import header
 from ui.refusal import refuse, runnable
 from ui.tiles import draw
@@ -18,7 +18,7 @@ given = runnable(asked)
 scenario = with_rate(given)
 head, numbers = st.container(), st.container()
 terms = capacity_cards.controls(scenario)
-left, right = st.columns(2, gap="small")
+left, right = side_by_side("capacity", (1, 1))
 with left:
     gpus = capacity_cards.gpus_to_compare(scenario)
 with right:

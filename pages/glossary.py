@@ -2,6 +2,7 @@
 
 import streamlit as st
 from ui import glossary, runs
+from ui.card import side_by_side
 from ui.headline import headline
 
 from sim.view.glossary import glossary_verdict
@@ -12,12 +13,12 @@ with st.container(key="verdict"):
     headline(glossary_verdict(current.summary) if current else "What the words mean.")
 if current is None:
     st.error(refusal)
-left, right = st.columns(2, gap="small")
+left, right = side_by_side("glossary", (1, 1))
 with left:
     glossary.terms(current)
-    glossary.rows_of_the_ledgers()
 with right:
     if current is not None:
         glossary.times_a_token(current)
     glossary.usages()
-    glossary.limits()
+glossary.rows_of_the_ledgers()
+glossary.limits()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 from ui import cards, length_cards, runs
+from ui.card import side_by_side
 from ui.header import header
 from ui.length_jobs import counterfactual_job, spread_job
 from ui.refusal import refuse, runnable
@@ -22,7 +23,7 @@ spreads, worlds = spread_job(scenario, trace), counterfactual_job(scenario, trac
 is_known = has_all(worlds.found, MASTER, scenario, trace)
 header(verdict(current.summary, worlds.found, is_known=is_known), asked)
 cards.banners(current, "")
-left, right = st.columns([0.92, 1.08], gap="small")
+left, right = side_by_side("lengths", (0.92, 1.08))
 with left:
     length_cards.lengths(asked, made)
     length_cards.counterfactuals(worlds, asked, current)
@@ -31,7 +32,7 @@ with right:
     length_cards.spread(spreads, current)
 length_cards.counterfactual_table(worlds, scenario, current)
 length_cards.paths(current)
-left, right = st.columns(2, gap="small")
+left, right = side_by_side("ledgers", (1, 1))
 with left:
     length_cards.memory(current)
 with right:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 from ui import operate_cards
-from ui.card import card
+from ui.card import card, side_by_side
 from ui.header import header
 from ui.operate_jobs import cap_job
 from ui.refusal import runnable
@@ -13,13 +13,13 @@ from sim.view import operate as words
 asked = st.session_state.asked
 scenario, trace = runnable(asked), asked.trace
 head = st.container()
-left, right = st.columns(2, gap="small")
+left, right = side_by_side("operate", (1, 1))
 with left, card("cap", "An output cap"):
     cap = operate_cards.chosen_cap()
     job = cap_job(scenario, trace, cap)
     points = dict(job.found)
     watch(job, "runs of this cap", "stop_cap")
-    curves = st.container()
+    curves = st.container(gap=None)
 with head:
     header(words.verdict(cap, points) if not job.problem else words.NOT_KNOWN, asked, can_pin=False)
 with right, card("sla", "Service level: the target and the lengths it assumes"):

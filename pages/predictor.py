@@ -3,6 +3,7 @@
 import streamlit as st
 from ui import predictor_cards, runs, typed
 from ui.capacity_jobs import base_job
+from ui.card import side_by_side
 from ui.header import header
 from ui.predictor_jobs import error_job, published_job, trial_job, use_job
 from ui.refusal import refuse, runnable
@@ -42,18 +43,18 @@ best = direction(errors.found, own[1], OBJECTIVES[name])
 with head:
     header(verdict(name, errors.found, trials.found, own[1]), asked)
 
-left, right = st.columns([1.08, 0.92], gap="small")
+left, right = side_by_side("errors", (1.08, 0.92))
 with left:
     predictor_cards.error_map(errors, published, name, own)
 with right:
     predictor_cards.bias_curve(errors, trials, name, own[1], best)
-left, right = st.columns(2, gap="small")
+left, right = side_by_side("limits", (1, 1))
 with left:
     predictor_cards.limits(errors, trials, name, own[1])
 with right:
     predictor_cards.lesson(published, trials)
 predictor_cards.uses(trials, own[1])
-left, right = st.columns([0.8, 1.2], gap="small")
+left, right = side_by_side("money", (0.74, 1.26))
 with left:
     predictor_cards.money(base, others, at_a_rate)
 with right:

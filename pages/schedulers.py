@@ -3,7 +3,7 @@
 import streamlit as st
 from ui import compare_cards as cards
 from ui import runs
-from ui.card import card
+from ui.card import card, side_by_side
 from ui.compare_jobs import compare_job, points_of, rows_of
 from ui.header import header
 from ui.refusal import runnable
@@ -27,7 +27,7 @@ with head:
         st.error(job.problem)
 with card("compare_table", "As asked"):
     cards.table(rows)
-left, right = st.columns([3, 2], gap="small")
+left, right = side_by_side("compare", (3, 2))
 with left, card("compare_load", "Against load"):
     cards.against_load(job, scenario, names, every_load, load_title(scenario), load_of(scenario, trace))
 with right, card("compare_memory", "KV memory over time"):

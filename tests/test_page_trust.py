@@ -13,7 +13,16 @@ from sim.studies.validation import shipped
 from sim.view import trust_figures
 from sim.view.run_view import run_view
 from sim.view.tiles import tiles
-from sim.view.trust import Comparison, comparisons, left_out, made_by, table, trust_verdict
+from sim.view.trust import (
+    LONGEST_REMARK,
+    Comparison,
+    comparisons,
+    left_out,
+    long_remarks,
+    made_by,
+    table,
+    trust_verdict,
+)
 from tests.page_script import headline, open_page
 
 BANDS = {  # a deployment, and the band that every number on it must carry
@@ -146,3 +155,10 @@ def test_the_verdict_keeps_targets_and_stated_errors_apart(report: dict[str, Any
         f"{len(bad)} of {len(comparisons(report))} comparisons lie outside their target or the error that pages state"
     )
     assert told in trust_verdict(report)
+
+
+def test_a_remark_too_long_for_its_column_is_a_note() -> None:
+    long, short = "x" * (LONGEST_REMARK + 1), "x" * LONGEST_REMARK
+    rows = [Comparison("Server runs", "TPOT", 300, 1.0, "%", 2.0, True, remark) for remark in (short, long, long)]
+    assert table(rows)["Remark"] == [short, "see note 1", "see note 1"]
+    assert long_remarks(rows) == [long]

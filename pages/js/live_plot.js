@@ -8,7 +8,17 @@ const CONFIG = {
 };
 const RETRY_MS = 1000;
 const STAGED = 'another figure';
+const STILL_MS = 120;   // a page that is still being laid out is not worth a drawing
 const charts = new WeakMap();   // by element: {look, data, stop}
+
+const sizes = new ResizeObserver(entries => {   // a card that grows with its neighbour; Plotly sees the window only
+  for (const {target} of entries) {
+    const chart = charts.get(target);
+    if (!chart) continue;
+    clearTimeout(chart.fitting);
+    chart.fitting = setTimeout(fit, STILL_MS, target);
+  }
+});
 
 let loading = null;
 
@@ -33,6 +43,7 @@ export function mount({data, parentElement}) {
   const host = parentElement.querySelector('.live-plot');
   const chart = charts.get(host) ?? {look: null, data: null, stop: null};
   charts.set(host, chart);
+  sizes.observe(host);
   if (data.given < chart.data?.given) return () => {};   // a later picture is there
   chart.stop?.abort();
   chart.stop = new AbortController();
@@ -43,6 +54,7 @@ export function mount({data, parentElement}) {
     chart.stop.abort();
     chart.look = null;
     charts.delete(host);
+    sizes.unobserve(host);
     window.Plotly?.purge(host);
   };
 }
@@ -87,6 +99,14 @@ function draw(host, chart, data) {
       chart.look = null;
       setTimeout(() => { if (chart.look === null && charts.get(host) === chart) draw(host, chart, data); }, RETRY_MS);
     });
+}
+
+/** Draw a chart anew where it no longer has the size of its place. */
+function fit(host) {
+  const {clientWidth: width, clientHeight: height} = host, layout = host._fullLayout;
+  const isOff = (drawn, place) => Math.abs(drawn - place) >= 1;   // the one has fractions, the other none
+  if (host.isConnected && layout && height && (isOff(layout.width, width) || isOff(layout.height, height)))
+    window.Plotly.Plots.resize(host);
 }
 
 function themeOf(host) {

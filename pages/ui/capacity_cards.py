@@ -22,12 +22,26 @@ from sim.view import capacity as words
 from sim.view import capacity_figures as figures
 from sim.view.capacity import Option, Terms
 from sim.view.steps import powers_of_two
+from sim.view.theme import UNDEFINED
 
 USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
-ROW_PX, TABLE_PX, REPLICA_PX = 27, 444, 124
-FORMATS = {"requests/s": "%.3g", "$/h": "%.2f", "$/M tokens": "%.3f"}
+ROW_PX, TABLE_ROWS = 27, 15  # more of them scroll
+WIDTHS_PX = {
+    "Replica": 124,
+    "requests/s": 76,
+    "Replicas": 66,
+    "GPUs": 48,
+    "$/h": 58,
+    "$/M tokens": 82,
+    "Error": 62,
+}
 HEADROOMS = ("0", "10", "20", "30", "40", "50")
 SHARES = ("90", "95", "99")
+HELP = {  # of the table's columns
+    "Replica": "GPUs that serve one copy of the model, tensor-parallel.",
+    "requests/s": "What one replica sustains within the limits.",
+    "Error": "Of the step times behind the row; unknown where nothing like it was measured.",
+}
 FACTORS = ("1.5", "2", "3", "5")
 
 
@@ -106,8 +120,6 @@ def gpus_to_compare(scenario: Scenario) -> tuple[str, ...]:
         {name: name for name in gpu_names()},
         default=list(USUAL_GPUS),
         key="vs",
-        label_visibility="collapsed",
-        placeholder="GPUs to compare",
         help="Every tensor-parallel size that holds the model.",
     )
     return tuple(dict.fromkeys([scenario.deployment.gpu, *chosen]))
@@ -137,15 +149,15 @@ def deployments(own: Option, light: Searched | None, job: Job[str, Alternative],
 def deployment_table(options: Sequence[Option]) -> None:
     """All of them in numbers."""
     with card("deployment_table", "Side by side"):
+        table = pd.DataFrame(words.table(options))
         st.dataframe(
-            pd.DataFrame(words.table(options)),
+            table.style.format(words.CELLS, na_rep=UNDEFINED),
             hide_index=True,
             row_height=ROW_PX,
-            height=TABLE_PX,
+            height=ROW_PX * (min(len(table), TABLE_ROWS) + 1) + 12,
             key="table_deployments",
             column_config={
-                "Replica": st.column_config.TextColumn(width=REPLICA_PX),
-                **{name: st.column_config.NumberColumn(format=text) for name, text in FORMATS.items()},
+                name: st.column_config.Column(width=width, help=HELP.get(name)) for name, width in WIDTHS_PX.items()
             },
         )
         if refused := words.refusals(options):

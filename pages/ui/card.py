@@ -1,9 +1,16 @@
 """A card: border, title, switch, and whatever stands in it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+
+def side_by_side(key: str, widths: Sequence[float]) -> list[DeltaGenerator]:
+    """Columns of cards that end at one height: where one is taller, the pictures beside it grow (ui/style.py)."""
+    with st.container(key=f"even_{key}"):
+        return st.columns(widths, gap="small")
 
 
 @contextmanager

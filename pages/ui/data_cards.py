@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 from ui.asked import Asked
-from ui.card import card
+from ui.card import card, side_by_side
 from ui.files import replay, use
 from ui.fit_job import FIT, fit_job, wait_for
 from ui.live_plot import live_plot
@@ -40,7 +40,7 @@ ROW_HEIGHT_PX = 28
 
 def welcome() -> None:
     """What can be brought, and what comes of it, while nothing is there."""
-    for column, kind in zip(st.columns(len(KINDS), gap="small"), KINDS, strict=True):
+    for column, kind in zip(side_by_side("kinds", [1] * len(KINDS)), KINDS, strict=True):
         with column, card(f"kind_{kind.title.partition(' ')[0].lower()}", kind.title):
             st.markdown(kind.gives)
             st.caption(kind.formats)
@@ -50,7 +50,7 @@ def welcome() -> None:
 
 def trace(found: Trace, asked: Asked) -> None:
     """Offer a trace as the workload, beside its lengths."""
-    left, right = st.columns((3, 2), gap="small")
+    left, right = side_by_side("trace", (3, 2))
     made = trace_outputs(found)
     words = likeness(profile_of("this trace", found.output_len), real_profiles())
     with (
@@ -109,7 +109,7 @@ def _fit(found: Benchmark, asked: Asked) -> None:
 
 def _fitted(found: Calibration, asked: Asked) -> None:
     assert asked.scenario is not None
-    left, right = st.columns(2, gap="small")
+    left, right = side_by_side("fit", (1, 1))
     with left, card("fit", "Fitted step time"):
         st.markdown(fit_sentence(found))
         for sentence in fit_warnings(found):
@@ -135,7 +135,7 @@ def server(found: Scrape, asked: Asked, current: RunView | None) -> None:
     """A server's metrics beside the present simulation; its lengths as a workload."""
     if current is not None:
         rows = beside(found, current)
-        left, right = st.columns((3, 2), gap="small")
+        left, right = side_by_side("server", (3, 2))
         with left, card("server_now", "My server now, beside the simulation"):
             live_plot(data_figures.server_now(rows), "plot_server", _in_words(beside_rows(rows)))
         with right, card("server_table", "The same in numbers"):

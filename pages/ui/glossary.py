@@ -45,9 +45,10 @@ def rows_of_the_ledgers() -> None:
         st.caption(
             "Memory rows add up to all KV blocks at every moment, time rows to the duration; none is a remainder."
         )
-        for title, styles in (("KV memory", MEMORY_STYLE), ("Time", TIME_STYLE)):
+        ledgers = {"KV memory": MEMORY_STYLE, "Time": TIME_STYLE}
+        for column, (title, styles) in zip(st.columns(len(ledgers), gap="medium"), ledgers.items(), strict=True):
             rows = [(style.label, style.definition) for style in styles.values()]
-            st.markdown(_table((title, "what it is"), rows))
+            column.markdown(_table((title, "what it is"), rows))
 
 
 def limits() -> None:

@@ -1,5 +1,6 @@
 """The cards of Length tail: lengths beside real data, spread at equal mean, ledgers, counterfactuals."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -8,6 +9,7 @@ import streamlit as st
 from ui.asked import Asked
 from ui.card import card
 from ui.draw_lengths import draw_lengths
+from ui.grouped import grouped
 from ui.job import Job
 from ui.length_jobs import Outcome, Spread
 from ui.live_plot import live_plot
@@ -58,9 +60,9 @@ def length_table(made: Outputs) -> None:
     own, real = profiles(made), real_profiles()
     with card("profiles", "In numbers (tokens)"):
         st.caption(likeness(own[0], real))
-        table = pd.DataFrame(profile_table(own, real))
+        table = profile_table(own, real)
         st.dataframe(
-            table,
+            grouped(table),
             hide_index=True,
             row_height=ROW_PX,
             height=444,
@@ -144,10 +146,11 @@ def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: R
         st.caption(incomplete + how_compared(scenario))
 
 
-def _widths(table: pd.DataFrame, *widths_px: int) -> dict[str, Any]:
+def _widths(names: Iterable[str], *widths_px: int) -> dict[str, Any]:
     """Widths of the columns from the left, the last one for all that follow, so that none is cut off."""
-    widths = [*widths_px, *widths_px[-1:] * len(table.columns)]
-    return {name: st.column_config.Column(width=width) for name, width in zip(table.columns, widths, strict=False)}
+    columns = list(names)
+    widths = [*widths_px, *widths_px[-1:] * len(columns)]
+    return {name: st.column_config.Column(width=width) for name, width in zip(columns, widths, strict=False)}
 
 
 def _in_words(table: dict[str, list[str]]) -> str:

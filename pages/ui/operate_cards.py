@@ -1,11 +1,13 @@
 """The cards of Operate: cap, service level, margins, routing by type."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from ui import typed
+from ui.grouped import grouped
 from ui.job import Job
 from ui.operate_jobs import BREAKING, TAIL, CapKey, Parted, caps_job, margin_job, routing_job, sla_job
 from ui.watch import JobFeed, watch
@@ -21,7 +23,7 @@ from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-ROW_PX, NAME_PX, FIGURE_PX, WIDER_PX = 27, 104, 56, 72
+ROW_PX, NAME_PX, FIGURE_PX, WIDER_PX = 27, 104, 56, 76
 LONG_NAME = 6  # characters of a heading that needs more room
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
@@ -100,9 +102,9 @@ def service_level(scenario: Scenario, trace: Trace | None) -> None:
         st.info(sentence)
     st.markdown(words.assumption_sentence(scenario, rows))
     if rows:
-        table = pd.DataFrame(words.sla_table(list(rows.values())))
+        table = words.sla_table(list(rows.values()))
         st.dataframe(
-            table,
+            grouped(table),
             hide_index=True,
             row_height=ROW_PX,
             key="table_sla",
@@ -181,18 +183,27 @@ def by_type(scenario: Scenario) -> None:
         st.info(job.problem)
     elif parted := job.found.get("parted"):
         st.markdown(words.routing_sentence(*parted))
-        table = pd.DataFrame(words.routing_table(*parted))
+        table = words.routing_table(*parted)
         st.dataframe(
-            table, hide_index=True, row_height=ROW_PX, key="table_pools", column_config=_widths(table, NAME_PX - 20)
+            grouped(table),
+            hide_index=True,
+            row_height=ROW_PX,
+            key="table_pools",
+            column_config=_widths(table, NAME_PX - 24),
         )
         st.caption(
             f"First all types in one pool, then the best of {len(parted[1])} ways to deal {replicas} replicas to them. "
-            "CV: of the output lengths within the pool. TPOT, TTFT: p99. within: share of requests within all limits."
+            "requests/s: of each replica. within: share of requests within all limits."
         )
     watch(job, "studies", "stop_pools")
 
 
-def _widths(table: pd.DataFrame, first_px: int) -> dict[str, Any]:
+def _widths(names: Iterable[str], first_px: int) -> dict[str, Any]:
     """A wide first column and narrow figures, so that none is cut off."""
-    widths = [first_px, *(WIDER_PX if len(name) > LONG_NAME else FIGURE_PX for name in table.columns[1:])]
-    return {name: st.column_config.Column(width=width) for name, width in zip(table, widths, strict=True)}
+    first, *others = names
+    narrow = {name: st.column_config.Column(width=_width(name), alignment="right") for name in others}
+    return {first: st.column_config.Column(width=first_px)} | narrow
+
+
+def _width(name: str) -> int:
+    return WIDER_PX if len(name) > LONG_NAME else FIGURE_PX

@@ -48,7 +48,7 @@ def bias_curve(
 ) -> None:
     """What the direction alone does, at the spread of the scenario's predictor."""
     shown = list(dict.fromkeys((name, *WATCHED)))[:2]
-    with card("bias_curve", "Along the error direction; grey: no predictor, green: best"):
+    with card("bias_curve", "Along the error direction; level dashes: no predictor, upright: best"):
         figure = predictor_figures.bias_curve(
             dict(errors.found),
             spread,
@@ -150,7 +150,10 @@ def _table(columns: dict[str, list[str]], key: str, first_px: int) -> None:
         row_height=ROW_PX,
         height=ROW_PX * (len(table) + 1) + 12,
         key=f"table_{key}",
-        column_config={next(iter(columns)): st.column_config.Column(width=first_px)},
+        column_config={
+            name: st.column_config.Column(width=first_px if i == 0 else None, alignment="left" if i == 0 else "right")
+            for i, name in enumerate(columns)
+        },
     )
 
 

@@ -31,7 +31,9 @@ _CSS = """
 .st-key-banners p {font-size: .85rem; line-height: 1.5rem;}
 .st-key-pin_legend {margin-top: -.45rem;}
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
-:is(.st-key-card_limits, .st-key-card_terms) :is(li, p) {font-size: .84rem; line-height: 1.35;}
+:is(.st-key-card_limits, .st-key-card_terms) :is(li, p):not([class*="st-key-cardhead_"] *) {
+  font-size: .84rem; line-height: 1.35;
+}
 :is(.st-key-card_usages, .st-key-card_ledgers) :is(td, th) {font-size: .84rem; line-height: 1.3; padding: .2rem .5rem;}
 .st-key-card_terms [data-testid="stMarkdownContainer"] > p {margin: .5rem 0 .1rem 0;}
 [data-testid="stImage"] img {border-radius: 0;}
@@ -41,6 +43,14 @@ _CSS = """
 [class*="st-key-cardhead_"] [data-testid="stMarkdownContainer"] {margin-bottom: 0;}
 [class*="st-key-cardhead_"] button {min-height: 1.6rem; padding: 0 .5rem;}
 [class*="st-key-cardhead_"] button p {font-size: .8rem;}
+[class*="st-key-even_"] [data-testid="stColumn"] > div > :is(
+  :has(> [class*="st-key-card_"] .live-plot), :last-child:has(> [class*="st-key-card_"])
+) {flex-grow: 1;}
+[class*="st-key-even_"] :is([class*="st-key-plot_"], [class*="st-key-plot_"] div):has(.live-plot) {
+  display: flex; flex-direction: column; flex: 1 0 auto;
+}
+[class*="st-key-even_"] [class*="st-key-card_"] [data-testid="stLayoutWrapper"]:has(.live-plot) {flex-grow: 1;}
+[class*="st-key-even_"] .live-plot {flex: 1 0 auto;}
 .live-plot {width: 100%; height: clamp(246px, calc((100vh - 21.9rem - var(--lines-above, 0rem)) / 2), 460px);}
 [data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 1.4rem;}
 @media (max-width: 1600px) {

@@ -3,27 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from ui.card import card
+from ui.grouped import grouped
 from ui.live_plot import live_plot
 
 from sim.view import trust_figures
-from sim.view.trust import ASSUMPTIONS, comparisons, left_out, run_title, table
+from sim.view.trust import ASSUMPTIONS, comparisons, left_out, long_remarks, run_title, table
 
 Report = Mapping[str, Any]
-TABLE_HEIGHT_PX, ROW_HEIGHT_PX = 590, 27
-WIDTHS_PX = {"": 116, "Error": 66, "Limit": 62, "n": 62, "What": 440, "Remark": 200, "Part": 130}
+TABLE_ROWS, ROW_PX = 20, 27
+WIDTHS_PX = {"": 106, "Error": 58, "Limit": 56, "n": 58, "What": 404, "Remark": 246, "Part": 144}
 NEEDS = "Run `longtail validate` with these data to see it."
 
 
 def compared(report: Report) -> None:
     """Every comparison with its error and its limit, good and bad."""
     with card("compared", "Everything that was compared"):
+        rows = comparisons(report)
         st.dataframe(
-            pd.DataFrame(table(comparisons(report))),
-            height=TABLE_HEIGHT_PX,
-            row_height=ROW_HEIGHT_PX,
+            grouped(table(rows)),
+            height=ROW_PX * (TABLE_ROWS + 1) + 12,
+            row_height=ROW_PX,
             hide_index=True,
             key="table_compared",
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS_PX.items()},
@@ -32,6 +33,8 @@ def compared(report: Report) -> None:
             "Errors are mean absolute errors in percent of what was measured. met, missed: a target of ours. in band, "
             "outside band: the error that every page states beside such numbers."
         )
+        for i, remark in enumerate(long_remarks(rows), 1):
+            st.caption(f"Note {i}: {remark}.")
 
 
 def limits(report: Report) -> None:

@@ -1,6 +1,6 @@
 """Capacity in words and rows: how many replicas a load needs, at what price, and what would change it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sim.cost import Band, band
@@ -188,13 +188,13 @@ def table(options: Sequence[Option]) -> dict[str, list[Any]]:
         "GPUs": [cost.all_gpus for _, _, cost in there],
         "$/h": [cost.usd_per_hour and round(cost.usd_per_hour, 2) for _, _, cost in there],
         "$/M tokens": [cost.usd_per_million_tokens and round(cost.usd_per_million_tokens, 3) for _, _, cost in there],
-        "Step times": [_error(band(found.scenario)) for _, found, _ in there],
+        "Error": [_error(band(found.scenario)) for _, found, _ in there],
     }
 
 
 def _error(of: Band) -> str:
     """How far off a deployment's times may be, as short as a cell; Trust says why."""
-    return of.text if of.percent is None else f"±{of.percent:g} %"
+    return "unknown" if of.percent is None else f"±{of.percent:g} %"
 
 
 def refusals(options: Sequence[Option]) -> list[str]:
@@ -263,6 +263,20 @@ def _price(cost: Bill) -> str:
 
 def _usd(amount: float | None) -> str:
     """Dollars, with cents or three digits where they are few."""
-    if amount is None:
-        return UNDEFINED
-    return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.3f}"
+    return UNDEFINED if amount is None else f"${dollars(amount)}"
+
+
+def dollars(amount: float) -> str:
+    """An amount without its sign: whole from a thousand on, with cents below, with three digits where it is little."""
+    if amount >= 999.995:
+        return f"{amount:,.0f}"
+    return f"{amount:.2f}" if amount >= 1 or amount == 0 else f"{amount:.3f}"
+
+
+CELLS: dict[str, Callable[[float], str]] = {  # of the table, which keeps numbers, so that its columns sort
+    "requests/s": short_number,
+    "Replicas": count,
+    "GPUs": count,
+    "$/h": dollars,
+    "$/M tokens": dollars,
+}

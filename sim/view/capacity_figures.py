@@ -7,12 +7,13 @@ import plotly.graph_objects as go
 
 from sim.studies.bill import Bill
 from sim.view import theme
-from sim.view.capacity import Option, Terms, cost_of, gpus_words
+from sim.view.capacity import Option, Terms, cost_of, dollars, gpus_words
 from sim.view.lines import across, note
 from sim.view.theme import axis, layout, short_number
 from sim.view.tiles import relative_change
 
 INCOMPLETE = "incomplete: more deployments are being computed"
+ROUGH = "hatched: step times are a rough estimate"
 MOST_BARS = 14
 OWN = "as it is"
 WAYS = {  # what a bar is as long as: title, text on the bar
@@ -67,9 +68,16 @@ def deployments(
             yaxis=axis("", tickfont={"size": 11}, showgrid=False, categoryorder="array", categoryarray=names)
             | _room(len(names), min(num_expected, MOST_BARS)),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},
-            annotations=[] if is_complete else [note(INCOMPLETE)],
+            annotations=[note(text)] if (text := _note(ranked, is_complete=is_complete)) else [],
         ),
     )
+
+
+def _note(ranked: Sequence[tuple[Option, float]], *, is_complete: bool) -> str:
+    """What stands above the bars: that more will come, or what their hatching says."""
+    if not is_complete:
+        return INCOMPLETE
+    return ROUGH if any(each.is_rough for each, _ in ranked) else ""
 
 
 def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Figure:
@@ -78,16 +86,17 @@ def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Fi
     there = [(name, found, cost) for name, found, cost in rows if found is not None and cost is not None][::-1]
     before = base.found.sustained.rate_rps if base.found else 0.0
     rates = [found.sustained.rate_rps for _, found, _ in there]
+    names = [_two_lines(name) for name, _, _ in there]
+    texts = [_sustains(rate, before, cost) for rate, (_, _, cost) in zip(rates, there, strict=True)]
     return go.Figure(
         [
             go.Bar(
                 x=rates,
-                y=[_two_lines(name) for name, _, _ in there],
+                y=names,
                 orientation="h",
                 uid="what if",
-                text=[_sustains(rate, before, cost) for rate, (_, _, cost) in zip(rates, there, strict=True)],
-                textposition="outside",
-                cliponaxis=False,
+                text=texts,
+                textposition="none",
                 marker={"color": [theme.BLUE if name == OWN else theme.SKY for name, _, _ in there]},
                 width=0.6,
                 hovertemplate="%{y}: %{text}<extra></extra>",
@@ -101,6 +110,10 @@ def what_if(base: Option, changed: Sequence[Option], num_expected: int) -> go.Fi
             yaxis=axis("", tickfont={"size": 11}, showgrid=False) | _room(len(there), num_expected),
             margin={"l": 128, "r": 14, "t": 22, "b": 38},
             shapes=[across(before, {"color": theme.GREY, "width": 1.2, "dash": "dot"}, layer="below")],
+            annotations=[  # beside the bar, or beside the line that it does not reach: none crosses the line
+                {"x": max(rate, before), "y": name, "text": text, "xanchor": "left", "showarrow": False, "xshift": 2}
+                for rate, name, text in zip(rates, names, texts, strict=True)
+            ],
         ),
     )
 
@@ -155,7 +168,7 @@ def _value(option: Option, which: str) -> float | None:
 def _label(option: Option, which: str) -> str:
     assert option.bill is not None
     cost = option.bill
-    usd = "" if cost.usd_per_hour is None else f"${cost.usd_per_hour:,.2f}/h"
+    usd = "" if cost.usd_per_hour is None else f"${dollars(cost.usd_per_hour)}/h"
     gpus = gpus_words(cost.all_gpus)
     return ", ".join(filter(None, (usd, gpus) if which == "usd" else (gpus, usd)))
 

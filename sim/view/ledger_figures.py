@@ -67,7 +67,7 @@ def waterfall(memory: Sequence[Step], time: Sequence[Step]) -> go.Figure:
             showlegend=False,
             xaxis=axis("share of KV blocks x time", domain=left, showgrid=False, **_ticks(memory)),
             xaxis2=axis("share of the time", domain=right, showgrid=False, **_ticks(time)),
-            yaxis=axis("%", range=[0, 112], tickvals=[0, 25, 50, 75, 100]),
+            yaxis=axis("share (%)", range=[0, 112], tickvals=[0, 25, 50, 75, 100]),
             margin={"l": theme.LEFT_MARGIN_PX, "r": 14, "t": 8, "b": 56},
         ),
     )

@@ -20,15 +20,20 @@ from sim.view.theme import short_percent, short_time
 
 
 def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
-    """Up to where a reservation by prediction is worth it, as the end of the verdict; empty until it is known."""
+    """Up to where a reservation is worth it, as the end of the verdict; empty until all of it is known.
+
+    The delay is that of a scheduler that waits for predictions; the card of the limits tells the other one too.
+    """
     now = limits_of(tried, found, Use.RESERVE, spread, OBJECTIVES[name])
     if not now.by_spread[0] or not _is_known(now.waits, True) or not _is_known(now.meanwhile, False):
         return ""
     limit = break_even(*now.by_spread)
     if math.isnan(limit):
-        return "; even without error a reservation by prediction is no better than no predictor"
-    late = "" if math.isnan(break_even(*now.waits)) else delay_limits(now)
-    return f"; for {name} a reservation by prediction is worth it {spread_limit(limit)}{late}"
+        return "; even without error a reservation is no better than no predictor"
+    error = "at every spread tried" if math.isinf(limit) else f"below a spread of {limit:.2g}"
+    waits = break_even(*now.waits)
+    late = "" if math.isnan(waits) else f" and {delay_limit(waits)}{'' if math.isinf(waits) else ' of waiting for it'}"
+    return f"; a reservation is worth it {error}{late}"
 
 
 def limits_of_use(use: Use, name: str, now: Limits) -> str:

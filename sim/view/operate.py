@@ -119,8 +119,7 @@ def routing_table(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -
     return {
         "Pool": [pool.name for pool in rows],
         "Replicas": [pool.replicas for pool in rows],
-        "requests/s each": [round(pool.rate_rps, 2) for pool in rows],
-        "CV": [round(pool.output_cv, 2) for pool in rows],
+        "requests/s": [round(pool.rate_rps, 2) for pool in rows],
         "p99 TPOT": [short_time(pool.tpot_p99_s) for pool in rows],
         "p99 TTFT": [short_time(pool.ttft_p99_s) for pool in rows],
         "within": [short_percent(pool.attainment) for pool in rows],

@@ -279,7 +279,7 @@ def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
     if abs(saved) < 0.5:
         return f"{text}: **nothing saved, nothing lost**."
     paid = ", retraining included" if found.using.retraining_usd_per_hour else ""
-    return f"{text}: **{abs(saved):,.0f} USD a month {'saved' if saved > 0 else 'lost'}**{paid}."
+    return f"{text}: **\\${abs(saved):,.0f} a month {'saved' if saved > 0 else 'lost'}**{paid}."
 
 
 def capacity_note(ratios: Mapping[Use, float]) -> str:

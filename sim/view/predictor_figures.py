@@ -24,7 +24,7 @@ NEARLY_ALIKE = 0.04  # of the value: what a chart spans at the least
 LABEL_GAP = 0.06  # of the height of the map: less, and names overlap
 MAP_HEIGHT_PX = 340
 LESSON_PLACES = dict(  # of the labels: neighbours do not overlap
-    zip(LESSON, ("middle right", "middle left", "top right", "bottom left", "top center"), strict=True)
+    zip(LESSON, ("bottom right", "middle left", "top right", "bottom left", "top center"), strict=True)
 )
 
 
@@ -269,6 +269,7 @@ def lesson(found: Mapping[str, PublishedHere], without: Measured | None) -> go.F
             showlegend=False,
             xaxis=axis("order kept: Kendall's tau, here", range=[0, 1]),
             yaxis=axis("mean E2E per token (ms), full queue", rangemode="tozero", nticks=6),
+            annotations=[] if without is None else [note("dashed: no predictor")],
         ),
     )
 

@@ -31,6 +31,7 @@ ASSUMPTIONS = (
     "Sliding windows count at a typical context, and their KV memory as full attention.",
     "GPUs of one server work in step; no server of several is balanced, and none fails.",
 )
+LONGEST_REMARK = 40  # characters that the column has room for
 
 
 class Comparison(NamedTuple):
@@ -74,16 +75,22 @@ def comparisons(report: Report) -> list[Comparison]:
 
 
 def table(rows: Sequence[Comparison]) -> dict[str, list[Any]]:
-    """Columns as a page shows them."""
+    """Columns as a page shows them; a remark too long for its column is a note below."""
+    notes = long_remarks(rows)
     return {
         "": [f"{MARKS[row.standing]} {row.standing}" for row in rows],
         "Error": [_amount(row.error, row.unit) for row in rows],
         "Limit": [("" if row.is_target or row.limit is None else "±") + _amount(row.limit, row.unit) for row in rows],
         "n": [row.num for row in rows],
         "What": [row.what for row in rows],
-        "Remark": [row.remark for row in rows],
+        "Remark": [f"see note {notes.index(row.remark) + 1}" if row.remark in notes else row.remark for row in rows],
         "Part": [row.part for row in rows],
     }
+
+
+def long_remarks(rows: Sequence[Comparison]) -> list[str]:
+    """Remarks that would be cut off in a column, each once."""
+    return list(dict.fromkeys(row.remark for row in rows if len(row.remark) > LONGEST_REMARK))
 
 
 def trust_verdict(report: Report) -> str:
@@ -139,6 +146,10 @@ def _amount(value: float | None, unit: str) -> str:
     return "-" if value is None else f"{_rounded(value)} {unit}"
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _rounded(value: float) -> str:
     """Errors of a few percent to a tenth, others whole: more digits say nothing about the next deployment."""
     return f"{round(value, 1 if value < 10 else 0):g}"
@@ -162,7 +173,7 @@ def _step_times(part: Report) -> Iterator[Comparison]:
         inside = [row for row in part["deployments"] if all(row[key] == group[key] for key in keys)]
         limits = [target["limit"] for target in targets({"step_times": {"deployments": inside}})]
         what = f"step time, {group['family']}, {group['gpu']}, {ORIGINS.get(group['derivation'], group['derivation'])}"
-        remark = f"mean over deployments: {group['deployments']}"
+        remark = f"mean of {_count(group['deployments'], 'deployment')}"
         remark += "; own coefficients" if what.endswith(OLD_ENGINE) else ""
         limit = min(limits, default=None)
         yield Comparison("Step times", what, group["rows"], group["error_percent"], "%", limit, True, remark)
@@ -192,7 +203,7 @@ def _serving(servers: Sequence[Report]) -> Iterator[Comparison]:
         error = float(np.average([row["tpot_error_percent"] for row in rows], weights=weights))
         bands = [float(found[1]) for row in rows if (found := PERCENT.search(row["band"]))]
         name = f"{ENGINES.get(engine, engine)}, {kind}, {gpu}"
-        remark = f"servers: {len(rows)}" + ("" if engine == "vllm" else f"; {OTHER_ENGINE}")
+        remark = _count(len(rows), "server") + ("" if engine == "vllm" else f"; {OTHER_ENGINE}")
         remark += "" if bands else f"; {rows[0]['band']}"
         yield Comparison(
             "Serving benchmarks", f"TPOT in closed loop, {name}", sum(weights), error, "%", max(bands, default=None),
@@ -201,7 +212,7 @@ def _serving(servers: Sequence[Report]) -> Iterator[Comparison]:
         calibrated = [row["calibrated_error_percent"] for row in rows if row["calibrated_error_percent"] is not None]
         if calibrated:
             what = f"calibrated on the other points, {name}"
-            mean, remark = float(np.mean(calibrated)), f"mean over servers: {len(calibrated)}"
+            mean, remark = float(np.mean(calibrated)), f"mean of {_count(len(calibrated), 'server')}"
             yield Comparison("Serving benchmarks", what, sum(weights), mean, "%", CALIBRATED_PERCENT, False, remark)
 
 

@@ -7,7 +7,7 @@ from sim.scenario import with_values
 from sim.studies.bill import Prices
 from sim.studies.capacity import Searched
 from sim.studies.rate_search import LargestRate
-from sim.view import capacity
+from sim.view import capacity, capacity_figures
 from sim.view.capacity import Option, Terms
 
 TOLD = with_values(
@@ -69,3 +69,24 @@ def test_arrivals_without_a_rate_are_said_to_be_replaced() -> None:
     assert capacity.arrivals_note(preset("closed-loop")).startswith("Users of a closed loop have no rate")
     assert capacity.arrivals_note(preset("batch-generation")).startswith("Requests that all come at once have no rate")
     assert capacity.arrivals_note(preset("chat")) == ""
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"), [(0.0, "0.00"), (0.1491, "0.149"), (6.6, "6.60"), (379.68, "379.68"), (4537.92, "4,538")]
+)
+def test_cents_are_told_below_a_thousand_dollars(amount: float, told: str) -> None:
+    assert capacity.dollars(amount) == told
+
+
+def test_beside_a_bar_of_the_what_ifs_stands_a_text_that_crosses_no_line() -> None:
+    own, worse = option(10.0), option(8.0)._replace(name="tail 2 x longer")
+    notes = {each.y: each.x for each in capacity_figures.what_if(own, [worse], 2).layout.annotations}
+    assert notes == {"as it is": 10.0, "tail 2 x longer": 10.0}  # behind the line of 10 requests/s
+
+
+def test_hatching_is_explained_where_there_is_some() -> None:
+    own = option(10.0)
+    rough = own._replace(found=own.found._replace(scenario=with_values(TOLD, {"deployment.gpu": "B300"})), name="B300")
+    for options, wanted in (([own], []), ([own, rough], [capacity_figures.ROUGH])):
+        figure = capacity_figures.deployments(options, own.name, "usd", 2, is_complete=True)
+        assert [each.text for each in figure.layout.annotations] == wanted

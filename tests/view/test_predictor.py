@@ -7,7 +7,7 @@ import pytest
 
 from sim.catalog import published_predictor
 from sim.studies.bill import Bill
-from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Gains, Limits, Trial, late
+from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Gains, Limits, Trial, late, limits_of
 from sim.studies.predictor.error_map import BIASES, FINE_BIASES, OBJECTIVES, SPREADS, TWICE, ErrorCell, direction
 from sim.studies.predictor.published import LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured, Use
@@ -55,17 +55,20 @@ def test_verdict_says_which_direction_hurts_more_by_how_much_and_up_to_where_it_
     # 25 % better at a delay of 3 ms and 25 % worse at 10: 1 % is passed at 3 + 7 * 24 / 50.
     told = predictor.verdict("throughput", errors(steep), trials(), 0.5)
     assert told == (
-        "Over-prediction hurts more: where lengths are predicted twice too long, throughput is 40 % lower; where half "
-        "as long, it is 10 % lower; for throughput a reservation by prediction is worth it at every spread tried and "
-        "below 6.36 ms if the scheduler waits for it; if it goes on meanwhile, the delay does not matter here."
+        "Over-prediction hurts more: where lengths are predicted twice too long, throughput is 40 % lower; where "
+        "half as long, it is 10 % lower; a reservation is worth it at every spread tried and below 6.36 ms of waiting "
+        "for it."
     )
 
 
-def test_verdict_waits_for_every_delay_and_names_the_one_that_is_too_late_meanwhile():
+def test_verdict_waits_for_every_delay_and_the_card_names_the_one_that_is_too_late_meanwhile():
     # As good as without a delay up to 300 ms and 25 % worse at 1 s: 1 % is passed at 300 + 700 * 24 / 50.
     tried = trials(lost_meanwhile_ms=1000.0)
     told = predictor.verdict("throughput", errors(steep), tried, 0.5)
-    assert told.endswith("below 6.36 ms if the scheduler waits for it, below 636 ms if it goes on meanwhile.")
+    assert told.endswith("a reservation is worth it at every spread tried and below 6.36 ms of waiting for it.")
+    now_limits = limits_of(tried, errors(steep), Use.RESERVE, 0.5, THROUGHPUT)
+    card = limits_words.limits_of_use(Use.RESERVE, "throughput", now_limits)
+    assert card.endswith("below 6.36 ms if the scheduler waits for it, below 636 ms if it goes on meanwhile.")
     del tried[late(Use.RESERVE, 0.5, is_synchronous=False)[-1]]
     assert "worth it" not in predictor.verdict("throughput", errors(steep), tried, 0.5)
 
@@ -120,7 +123,7 @@ def test_preemptions_are_told_in_numbers():
 
 def test_a_predictor_that_is_no_better_than_none_is_said_so():
     told = predictor.verdict("throughput", errors(steep), trials(without=100.0), 0.5)
-    assert told.endswith("even without error a reservation by prediction is no better than no predictor.")
+    assert told.endswith("even without error a reservation is no better than no predictor.")
 
 
 def test_best_bias_with_its_range_and_quantile():
@@ -214,10 +217,10 @@ def test_worth_in_words():
     told = predictor.worth_sentence(Use.ORDER, Worth(before, after), 40.0)
     assert told == (
         "**Ordering**: 40 requests/s need 8 GPUs instead of 10 without a predictor, and 0.5 for the predictor: "
-        "**2,090 USD a month saved**, retraining included."
+        "**\\$2,090 a month saved**, retraining included."
     )
     lost = predictor.worth_sentence(Use.ORDER, Worth(after, before), 40.0)
-    assert "instead of 8 without a predictor: **2,090 USD a month lost**." in lost
+    assert "instead of 8 without a predictor: **\\$2,090 a month lost**." in lost
     alike = predictor.worth_sentence(Use.ORDER, Worth(before._replace(gpus=1), before._replace(gpus=1)), 40.0)
     assert alike == ("**Ordering**: 40 requests/s need 1 GPU as without a predictor: **nothing saved, nothing lost**.")
     unpriced = Worth(before._replace(usd_per_hour=None), after._replace(usd_per_hour=None))
