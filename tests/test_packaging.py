@@ -136,7 +136,7 @@ def test_installed_wheel_opens_the_page_from_the_root_folder(url: str, tmp_path:
         browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=flags)
         page = browser.new_page()
         page.goto(url)
-        page.wait_for_selector('[data-testid="stMetricValue"]', timeout=120_000)
+        page.wait_for_selector('[data-testid="stMetricValue"]', timeout=300_000)
         page.wait_for_selector(".js-plotly-plot .main-svg", timeout=60_000)
         assert page.title().startswith(("Explore", "Longtail"))
         assert page.get_by_test_id("stException").count() == 0
