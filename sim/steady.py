@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 
 WARM_UP = 0.1  # share of the arrivals' span left out of the steady window
 FEWEST_POINTS = 8  # of the queue over the second half of the arrivals, to speak of a trend
+MANY_POINTS = 64  # of a queue that is read off the requests
 FEWEST_TURNS = 5  # the arrivals of an open loop span at least so many median times of service
 NEARLY = 0.9  # of a period of arrivals: the rest is trough
 
@@ -105,6 +106,27 @@ def trend_of_run(waiting: Floats, bin_width_s: float, arrival_s: Floats, output_
         return None
     gap_cv = cv(np.diff(arrival_s[half:]))
     return waiting_trend(inside * bin_width_s, waiting[inside], arrival_s.size - half, gap_cv, cv(output_len))
+
+
+def trend_of_starts(arrival_s: Floats, first_scheduled_s: Floats, output_len: ArrayLike) -> Trend | None:
+    """The same from when each request was first scheduled, for arrivals that are over within a few time bins.
+
+    Parameters
+    ----------
+    arrival_s : (n,) float64
+        As in `trend_of_run`.
+    first_scheduled_s : (n,) float64
+        NaN where the run ended before. Who was preempted does not wait here, so the queue may only be longer.
+    output_len : (n,) int64
+        Tokens.
+    """
+    if arrival_s.size < 2 or arrival_s[-1] <= arrival_s[arrival_s.size // 2]:
+        return None
+    half = arrival_s.size // 2
+    time_s = np.linspace(arrival_s[half], arrival_s[-1], MANY_POINTS)
+    started_s = np.sort(first_scheduled_s)  # NaN last
+    waiting = np.searchsorted(arrival_s, time_s, "right") - np.searchsorted(started_s, time_s, "right")
+    return waiting_trend(time_s, waiting, arrival_s.size - half, cv(np.diff(arrival_s[half:])), cv(output_len))
 
 
 def is_too_short(

@@ -27,6 +27,7 @@ Group = dict[str, Any]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 HEAVY_TAIL_RATIO = 10.0  # of P99 to mean output length
 LONGER = 1.2  # P99 of the output lengths over the one that the limits assume
+FEWEST_WAITING = 100  # arrivals that a queue's trend is read off one by one
 WAITED_LONG_S = 10.0  # a user who has seen nothing for so long is likely gone
 
 
@@ -265,7 +266,11 @@ def _trend(result: Result) -> steady.Trend | None:
     seen = run.outcome.arrival_s <= run.duration_s
     width = result.ledger.bin_durations_s()
     waiting = run.bins[:, Bin.WAITING] / np.where(width > 0, width, np.nan)
-    return steady.trend_of_run(waiting, run.bin_width_s, run.outcome.arrival_s[seen], result.inputs.output_len[seen])
+    arrival_s, output_len = run.outcome.arrival_s[seen], result.inputs.output_len[seen]
+    trend = steady.trend_of_run(waiting, run.bin_width_s, arrival_s, output_len)
+    if trend is None and arrival_s.size >= FEWEST_WAITING:
+        return steady.trend_of_starts(arrival_s, run.outcome.first_scheduled_s[seen], output_len)
+    return trend
 
 
 def _ratio(part: Any, whole: Any) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim import simulate, with_values
-from sim.steady import Window, amount_between, is_too_short, steady_window, trend_of_run, waiting_trend
+from sim.steady import Window, amount_between, is_too_short, steady_window, trend_of_run, trend_of_starts, waiting_trend
 from tests.cases import BASE
 
 
@@ -44,6 +44,22 @@ def test_queue_without_randomness_is_unstable_beyond_one_request() -> None:
 def test_few_bins_between_arrivals_have_no_trend() -> None:
     assert trend_of_run(np.ones(100), 1.0, np.linspace(0.0, 10.0, 50), np.ones(50)) is None
     assert trend_of_run(np.ones(100), 1.0, np.zeros(1), np.ones(1)) is None
+
+
+def test_a_queue_whose_arrivals_are_over_within_a_bin_is_read_off_the_requests() -> None:
+    """A hundred a second, one served every two seconds: nearly all of the last 50 still wait at the end."""
+    arrival_s = np.arange(100) / 100
+    slow = trend_of_starts(arrival_s, 2.0 * np.arange(100), np.full(100, 8))
+    assert slow is not None
+    assert slow.is_unstable
+    assert slow.growth == pytest.approx(50, rel=0.05)
+    at_once = trend_of_starts(arrival_s, arrival_s, np.full(100, 8))
+    assert at_once is not None
+    assert not at_once.is_unstable
+    assert trend_of_starts(np.zeros(100), np.arange(100.0), np.full(100, 8)) is None
+    flood = {"workload.arrivals": {"kind": "poisson", "rate_rps": 5000.0}, "workload.num_requests": 2000}
+    values = {"workload.types.0.output": {"kind": "constant", "tokens": 20}, "scheduler.max_num_seqs": 4}
+    assert simulate(with_values(BASE, flood | values)).summary()["flags"]["unstable"] is True
 
 
 def test_run_must_outlast_the_service_of_its_requests() -> None:

@@ -3,13 +3,12 @@
 import pandas as pd
 import streamlit as st
 from ui import typed
-from ui.compare_jobs import Key, points_of, rows_of
-from ui.job import Job
+from ui.compare_jobs import CompareJob, points_of, rows_of
 from ui.live_plot import live_plot
 from ui.watch import JobFeed, watch
 
 from sim.scenario import Scenario
-from sim.studies.compare import Compared, Row
+from sim.studies.compare import Row
 from sim.systems import system_names
 from sim.view import compare as words
 from sim.view import compare_figures as figures
@@ -76,10 +75,9 @@ def memory(rows: dict[str, Row]) -> None:
 
 
 def against_load(
-    job: Job[Key, Row | Compared | None],
+    job: CompareJob,
     scenario: Scenario,
     names: tuple[str, ...],
-    loads: tuple[float, ...],
     load_title: str,
     operating: float | None,
 ) -> None:
@@ -94,15 +92,15 @@ def against_load(
         is_complete = job.is_complete
         points = points_of(job)
         figure = figures.against_load(
-            points, names, load_title, limits, loads, is_complete=is_complete, operating=operating
+            points, names, load_title, limits, job.loads, is_complete=is_complete, operating=operating
         )
         return figure, figures.in_words(points, names)
 
     JobFeed(job, picture).draw("plot_compare_load")
-    watch(job, "runs", "stop_compare")
+    watch(job, "runs", "stop_compare", milestone=2 * len(names))  # as asked, and how far each gets
 
 
-def who_wins(job: Job[Key, Row | Compared | None], unit: str) -> None:
+def who_wins(job: CompareJob, unit: str) -> None:
     """Stretches of load and who leads there."""
     if not job.is_complete:
         st.caption("Computing …")

@@ -1,57 +1,96 @@
 """The job of Schedulers: each chosen one as asked, then against load."""
 
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Executor
 
 import streamlit as st
-from ui.job import Job, release, start, task
+from ui.job import Job, release, task
+from ui.pool import shared_pool
 
+from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies import compare
 from sim.studies.compare import Compared, Row
-from sim.studies.load_curve import full_load
+from sim.studies.load_curve import full_load, loads, without_load
 from sim.workload import Trace
 
-Key = tuple[str, float]  # scheduler and load; load 0 is the run as asked
+Key = tuple[str, float]  # scheduler and load
+Found = Row | Compared | float | None
+AS_ASKED, REACH = 0.0, -1.0  # in place of a load: the run as asked, and the largest load within the limits
 
 
-def compare_job(
-    scenario: Scenario, trace: Trace | None, names: tuple[str, ...], loads: tuple[float, ...], *, same_limits: bool
-) -> Job[Key, Row | Compared | None]:
-    """Runs as asked first, in the order chosen, then load by load."""
+class CompareJob(Job[Key, Found]):
+    """Runs as asked first, in the order chosen, then how far each gets, then load by load from the highest down."""
+
+    def __init__(
+        self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], pool: Executor, *, same_limits: bool
+    ) -> None:
+        self.loads: tuple[float, ...] = ()
+        self._is_prepared = False
+        tasks: dict[Key, Callable[[], Found]] = {
+            (name, of): task(function, scenario, name, trace, same_limits=same_limits)
+            for of, function in ((AS_ASKED, compare.row), (REACH, compare.reach))
+            for name in names
+        }
+        super().__init__(tasks, pool)
+        self._hand_out(task(self._prepare, scenario, trace, names, same_limits=same_limits))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run is there, those against load among them."""
+        return self._is_prepared and super().is_complete
+
+    def _prepare(self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> None:
+        """Find the loads and hand out the runs."""
+        ceilings = [compare.ceiling(scenario, name, trace, same_limits=same_limits) for name in names]
+        try:
+            own = loads(without_load(scenario), trace)
+        except ScenarioError:  # the page says why, of every scheduler
+            own = ()
+        self.loads = compare.loads_of_all(own, ceilings)
+        full = full_load(scenario, own)
+        more: dict[Key, Callable[[], Found]] = {}
+        for load in self.loads[::-1]:
+            more |= {
+                (name, load): task(compare.at, scenario, name, load, trace, full_load=full, same_limits=same_limits)
+                for name in names
+            }
+        self.add(more)
+        self._is_prepared = True  # last: from here on the job may be complete
+
+
+def compare_job(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> CompareJob:
+    """The chosen schedulers on the scenario on screen, started where they are new."""
     key = scenario.model_dump_json(exclude={"about"})
-    return _compare(key, trace.sha256 if trace else "", names, loads, same_limits, scenario, trace)
+    return _compare(key, trace.sha256 if trace else "", names, same_limits, scenario, trace)
 
 
-def rows_of(job: Job[Key, Row | Compared | None], names: tuple[str, ...]) -> dict[str, Row]:
+def rows_of(job: CompareJob, names: tuple[str, ...]) -> dict[str, Row]:
     """Runs as asked that are there."""
-    found = {name: job.found.get((name, 0.0)) for name in names}
+    found = {name: job.found.get((name, AS_ASKED)) for name in names}
     return {name: each for name, each in found.items() if isinstance(each, Row)}
 
 
-def points_of(job: Job[Key, Row | Compared | None]) -> list[Compared]:
+def reach_of(job: CompareJob, names: tuple[str, ...]) -> dict[str, float]:
+    """How far each gets; empty until all are there."""
+    found = {name: job.found.get((name, REACH)) for name in names}
+    there = {name: each for name, each in found.items() if isinstance(each, float)}
+    return there if len(there) == len(names) else {}
+
+
+def points_of(job: CompareJob) -> list[Compared]:
     """Runs against load that are there, in the same order whichever came first."""
     found = [each for each in list(job.found.values()) if isinstance(each, Compared)]
     return sorted(found, key=lambda each: (each.load, each.system))
 
 
+@st.cache_resource
+def _pool() -> Executor:
+    return shared_pool("study")
+
+
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
 def _compare(
-    key: str,
-    sha256: str,
-    names: tuple[str, ...],
-    loads: tuple[float, ...],
-    same_limits: bool,
-    _scenario: Scenario,
-    _trace: Trace | None,
-) -> Job[Key, Row | Compared | None]:
-    tasks: dict[Key, Callable[[], Any]] = {
-        (name, 0.0): task(compare.row, _scenario, name, _trace, same_limits=same_limits) for name in names
-    }
-    full = full_load(_scenario, loads)
-    for load in loads[::-1]:
-        tasks |= {
-            (name, load): task(compare.at, _scenario, name, load, _trace, full_load=full, same_limits=same_limits)
-            for name in names
-        }
-    return start(tasks)
+    key: str, sha256: str, names: tuple[str, ...], same_limits: bool, _scenario: Scenario, _trace: Trace | None
+) -> CompareJob:
+    return CompareJob(_scenario, _trace, names, _pool(), same_limits=same_limits)

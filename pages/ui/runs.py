@@ -11,7 +11,6 @@ from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies.length_profile import Outputs
 from sim.studies.length_profile import outputs as outputs_of
-from sim.studies.load_curve import loads
 from sim.systems.warm_up import FIRST, load, loop_of
 from sim.view.run_view import RunView, run_view
 from sim.workload import Trace
@@ -99,19 +98,6 @@ def _outputs(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -
 def outputs(scenario: Scenario, trace: Trace | None) -> Outputs:
     """Output lengths of a scenario's requests."""
     return _outputs(scenario.model_dump_json(), trace.sha256 if trace else "", scenario, trace)
-
-
-def compared_loads(shape: Scenario, trace: Trace | None) -> tuple[float, ...]:
-    """Loads at which schedulers are compared: those of the scenario's own load curve."""
-    return _loads(shape.model_dump_json(exclude={"about"}), trace.sha256 if trace else "", shape, trace)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _loads(key: str, sha256: str, _shape: Scenario, _trace: Trace | None) -> tuple[float, ...]:
-    try:
-        return loads(_shape, _trace)
-    except ScenarioError:  # the page says why, of every scheduler
-        return ()
 
 
 def current_view(asked: Asked) -> tuple[RunView | None, str]:

@@ -35,6 +35,10 @@ FIRST_FACTOR = 1.25  # from there to the second rate
 Criterion = Callable[[Result], bool]
 
 
+class OutOfReachError(ScenarioError):
+    """No rate that was tried is sustained."""
+
+
 class TooShortError(ScenarioError):
     """A run in which filling and draining outweigh what lies between, or that ends before a period of arrivals does."""
 
@@ -211,7 +215,7 @@ def search(
 
     found = largest_rate(passes, START_SHARE * ceiling_rps, ceiling_rps=ceiling_rps, factor=FIRST_FACTOR)
     if not found.is_settled:
-        raise ScenarioError(_nothing_found(server, ceiling_rps, share, replication))
+        raise OutOfReachError(_nothing_found(server, ceiling_rps, share, replication))
     result = best[found.rate_rps]
     _check_length(result, found.rate_rps)
     return Searched(

@@ -1,6 +1,7 @@
 """The same requests through several schedulers: what each does as asked, and against load."""
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.load_curve import at_load, is_closed, with_enough, without_load
+from sim.studies.capacity import ATTAINMENT, FEWEST_REQUESTS, OutOfReachError, search_long_enough
+from sim.studies.load_curve import SHARES_OF_CAPACITY, USERS, at_load, is_closed, with_enough, without_load
+from sim.studies.rate_search import largest_rate
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.summary import flags
 from sim.systems import SYSTEMS
@@ -22,7 +25,8 @@ Floats = NDArray[np.float64]
 
 TIME_POINTS = 120  # of the memory curves
 INSTANTS = 200  # at which batches are looked at
-TARGET = 0.9  # share of requests within all limits that a load is held to
+TARGET = ATTAINMENT  # share of requests within all limits that a load is held to
+FIRST_USERS = 32.0  # that the search begins with
 USED = (Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER)
 WASTED = (Bin.FRAGMENTATION, Bin.FINISHED_HELD, Bin.RESERVED_UNUSED)
 
@@ -60,7 +64,6 @@ class Row(NamedTuple):
     compared: Compared | None
     memory: Memory | None
     problem: str = ""
-    ceiling_rps: float = math.inf  # what it takes in when it never lacks work; infinite in a closed loop
 
 
 def with_system(scenario: Scenario, name: str, *, same_limits: bool) -> Scenario:
@@ -95,16 +98,38 @@ def row(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limit
     try:
         asked = with_system(scenario, name, same_limits=same_limits)
         result = simulate(asked, replayed(asked, trace))
-        ceiling_rps = math.inf if is_closed(asked) else ceiling(asked, trace)
     except ScenarioError as error:
         return Row(None, None, str(error))
-    return Row(compared(result, float("nan")), memory(result), ceiling_rps=ceiling_rps)
+    return Row(compared(result, float("nan")), memory(result))
 
 
-def ceiling(scenario: Scenario, trace: Trace | None = None) -> float:
-    """Requests/s beyond which a queue grows without end, however many are within the limits until then."""
-    full = saturated(without_load(scenario))
-    return saturated_rps(simulate(full, replayed(full, trace)))
+def ceiling(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limits: bool = False) -> float:
+    """Load beyond which the queue of one scheduler grows without end; NaN where it cannot run.
+
+    However many are within the limits until then. Users of a closed loop wait instead: there it is infinite.
+    """
+    if is_closed(scenario):
+        return math.inf
+    try:
+        full = saturated(without_load(with_system(scenario, name, same_limits=same_limits)))
+        return saturated_rps(simulate(full, replayed(full, trace)))
+    except ScenarioError:
+        return math.nan
+
+
+def loads_of_all(own: tuple[float, ...], ceilings: Iterable[float]) -> tuple[float, ...]:
+    """Loads to compare at: those of the scenario's own load curve, and beyond them those of the one that gets furthest.
+
+    Parameters
+    ----------
+    own : tuple of float
+        Ascending.
+    ceilings : iterable of float
+        Of the schedulers; NaN is left out, and so is the infinity of a closed loop.
+    """
+    most = max((each for each in ceilings if math.isfinite(each)), default=0.0)
+    every = (float(f"{share * most:.3g}") for share in SHARES_OF_CAPACITY)
+    return own + tuple(load for load in every if load > max(own, default=math.inf))
 
 
 def at(
@@ -190,26 +215,46 @@ def overall_cv(output_len: NDArray[np.int64]) -> float:
     return float(output_len.std() / output_len.mean())
 
 
-def furthest(points: list[Compared], target: float = TARGET, ceiling_rps: float = math.inf) -> float:
-    """Largest load at which at least a share `target` of requests meets all limits, between points on a line; 0: none.
+def reach(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limits: bool = False) -> float:
+    """Largest load at which one scheduler keeps a share `TARGET` of requests within all limits; 0 where it is none.
 
-    Points are of one scheduler; loads above the first failure do not count. A queue that grows is a failure too, and
-    so is a load above `ceiling_rps`: how many are within the limits then depends on the length of the run.
+    A rate is searched as `capacity` searches it, in the first replication; users of a closed loop likewise. NaN where
+    there is no limit or no load to search, or the scheduler cannot run.
     """
-    return min(_furthest(points, target), ceiling_rps)
+    try:
+        asked = without_load(with_system(scenario, name, same_limits=same_limits))
+        if scenario.workload.arrivals.kind == "all_at_once":
+            return math.nan
+        if is_closed(asked):
+            return _most_users(asked, trace)
+        if trace is None:
+            requests = max(asked.workload.num_requests, FEWEST_REQUESTS)
+            asked = with_values(asked, {"workload.num_requests": requests})
+        return search_long_enough(asked, trace, share=TARGET).search.rate_rps
+    except OutOfReachError:
+        return 0.0
+    except ScenarioError:
+        return math.nan
 
 
-def _furthest(points: list[Compared], target: float) -> float:
-    best, before = 0.0, None
-    for point in sorted(points, key=lambda each: each.load):
-        if np.isnan(point.attainment):
-            return float("nan")
-        if point.attainment < target:
-            if before is not None and before.attainment > point.attainment:
-                share = (before.attainment - target) / (before.attainment - point.attainment)
-                best = before.load + share * (point.load - before.load)
-            return best
-        if point.is_unstable:
-            return best
-        best, before = point.load, point
-    return best
+def most_users(scenario: Scenario) -> float:
+    """Users beyond which a closed loop is not tried."""
+    return float(min(USERS[-1], scenario.workload.num_requests))
+
+
+def _most_users(scenario: Scenario, trace: Trace | None) -> float:
+    """Most users of a closed loop that one scheduler serves within the limits; NaN without a limit."""
+    share: dict[int, float] = {}
+
+    def passes(load: float) -> bool:
+        users = max(round(load), 1)
+        if users not in share:
+            result = simulate(at_load(scenario, users), replayed(scenario, trace))
+            share[users] = math.nan if result.limits.is_empty else result.attainment.share
+        return share[users] >= TARGET
+
+    if not passes(1):
+        return math.nan if math.isnan(share[1]) else 0.0
+    most = most_users(scenario)
+    largest_rate(passes, min(FIRST_USERS, most), ceiling_rps=most)
+    return float(max(users for users, each in share.items() if each >= TARGET))

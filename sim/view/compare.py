@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sim.studies.compare import TARGET, Compared, Row, furthest
+from sim.studies.compare import TARGET, Compared, Row
+from sim.studies.rate_search import WIDTH
 from sim.systems import SYSTEMS
 from sim.view.theme import short_number, short_percent, short_time
 
 DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
 STAR = "★"  # of the best in a column
-USERS = "users"
 MOST = 8  # systems that a picture can hold
 COLUMNS = {  # column of the table: field, factor, whether more is better
     "output tokens/s": ("output_tokens_per_s", 1.0, True),
@@ -79,16 +79,26 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(f"{value:.3g}")
 
 
-def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, is_complete: bool) -> str:
-    """Who serves most within the limits, and how far each gets."""
+def verdict(rows: Mapping[str, Row], reach: Mapping[str, float], unit: str, highest: float = np.inf) -> str:
+    """Who serves most within the limits, and how far each gets.
+
+    Parameters
+    ----------
+    rows : mapping
+        Runs as asked, by scheduler.
+    reach : mapping
+        Largest load of each within the limits; empty until all are known.
+    unit : str
+        Of the load.
+    highest : float
+        The highest load that was tried, where there is one.
+    """
     known = ran(rows)
     if len(known) < 2:
         return "Choose at least two schedulers; the same requests go through each."
-    reach = reaches(points, rows) if is_complete else {}
-    if unit == USERS:
-        reach = {name: np.floor(value) for name, value in reach.items()}  # between two runs, yet people are whole
-    if reach and not any(np.isnan(value) for value in reach.values()):
-        return _who_gets_furthest(reach, max(each.load for each in points), unit)
+    loads = {name: reach.get(name, np.nan) for name in known}
+    if not any(np.isnan(load) for load in loads.values()):
+        return _who_gets_furthest(loads, unit, highest)
     best = max(known, key=lambda name: np.nan_to_num(known[name].good_rps))
     if known[best].good_rps == 0:
         return "As asked, none of them serves a single request within the limits."
@@ -104,34 +114,21 @@ def verdict(rows: Mapping[str, Row], points: Sequence[Compared], unit: str, *, i
     )
 
 
-def _who_gets_furthest(reach: Mapping[str, float], highest: float, unit: str) -> str:
-    """The same once all loads have been run."""
+def _who_gets_furthest(reach: Mapping[str, float], unit: str, highest: float) -> str:
+    """The same once all searches have ended: those that no search can tell apart are named together."""
     ordered = sorted(reach, key=lambda name: reach[name], reverse=True)
-    first, second = ordered[:2]
-    if reach[first] == 0:
+    most = reach[ordered[0]]
+    if most == 0:
         return f"At no load does any of them keep {short_percent(TARGET)} of requests within the limits."
-    most = short_number(reach[first])
-    if most != short_number(reach[second]):
-        least = "at least " if reach[first] == highest else ""
-        return (
-            f"{title(first)} serves most within the limits: {least}{most} {unit} with {short_percent(TARGET)} of "
-            f"requests good, {title(second)} {short_number(reach[second])}."
-        )
-    end = ", the highest load that was run" if reach[first] == highest else ""
-    alike = [title(name) for name in ordered if short_number(reach[name]) == most]
+    alike = [name for name in ordered if reach[name] >= (1 - WIDTH) * most]
+    verb, about = ("serves", "") if len(alike) == 1 else ("serve", "about ")
+    about = "at least " if most >= highest else about
+    after = ordered[len(alike) :][:1]
+    second = "".join(f", {title(name)} {short_number(reach[name])}" for name in after)
     return (
-        f"{_listed(alike)} serve most within the limits: {most} {unit} with {short_percent(TARGET)} of requests "
-        f"good{end}."
+        f"{_listed([title(name) for name in alike])} {verb} most within the limits: {about}{short_number(most)} {unit} "
+        f"with {short_percent(TARGET)} of requests good{second}."
     )
-
-
-def reaches(points: Sequence[Compared], rows: Mapping[str, Row]) -> dict[str, float]:
-    """How far each scheduler gets within the limits."""
-    names = [name for name in dict.fromkeys(each.system for each in points) if name in rows]
-    return {
-        name: furthest([each for each in points if each.system == name], ceiling_rps=rows[name].ceiling_rps)
-        for name in names
-    }
 
 
 def winners(points: Sequence[Compared], unit: str) -> list[str]:

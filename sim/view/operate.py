@@ -38,8 +38,9 @@ def verdict(cap: int, points: Caps) -> str:
     sentence += f"then gives {_more(never, base)} answers/s"
     if rest is None or not never.truncated:
         return f"{sentence}."
-    as_many = _more(never, base) == _more(rest, base)
-    return f"{sentence}, {'and' if as_many else 'but'} {_more(rest, base)} if clients ask for the rest."
+    alike = _more(never, base) == _more(rest, base)
+    but = "and" if alike else "still" if rest.answers_per_s >= base.answers_per_s else "but"
+    return f"{sentence}, {but} {_more(rest, base)} if clients ask for the rest."
 
 
 def cap_sentences(cap: int, points: Caps) -> list[str]:

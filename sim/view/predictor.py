@@ -28,6 +28,7 @@ from sim.view.summary_rows import count
 from sim.view.theme import short_number, short_percent, short_time
 
 MISSING = "-"
+NEARLY_ALL = 0.8  # of answers in their right class: then that is nearly always the same one
 NO_MATTER = "To predict twice too long or half as long"
 OBJECTIVE_HELP = (
     "What map, curve and verdict are about. throughput: output tokens/s; choose the operating point saturated to see "
@@ -211,7 +212,9 @@ def lesson_sentence(found: Mapping[str, PublishedHere]) -> str:
         return ""
     if math.isnan(ranker.tau):
         return "All answers are of one length here: there is no order to keep."
-    order = f"keeps the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class"
+    order = f"keeps the order with a tau of {accurate.tau:.2f}"
+    if accurate.accuracy is not None and accurate.accuracy >= NEARLY_ALL:
+        order = f"keeps the order with a tau of only {accurate.tau:.2f}, because nearly all answers lie in one class"
     if math.isnan(accurate.tau):
         order = "says nothing of the order, because all answers lie in one class"
     said = (

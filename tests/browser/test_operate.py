@@ -31,7 +31,7 @@ def test_what_a_cap_of_512_costs(server, page, settled, name):
     read = re.match(
         r"A cap of 512 tokens cuts ([\d.]+ %) of answers and loses ([\d.]+ %) of all tokens wanted; a full "
         r"server then gives ([\d.]+ (?:% more|% fewer|times as many)) answers/s"
-        r"(?:, but ([\d.]+ % (?:more|fewer)) if clients ask for the rest)?\.",
+        r"(?:, (?:but|still) ([\d.]+ % (?:more|fewer)) if clients ask for the rest)?\.",
         verdict(page),
     )
     assert read is not None, verdict(page)

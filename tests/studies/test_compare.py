@@ -8,37 +8,58 @@ import pytest
 from sim import preset, simulate, with_values
 from sim.scenario import Scenario
 from sim.studies import compare
-from sim.studies.compare import Compared, furthest, overall_cv, row, with_system
+from sim.studies.capacity import capacity
+from sim.studies.compare import overall_cv, row, with_system
 from tests.cases import BASE, STATIC, run, trace
 
 SMALL = with_values(preset("chat"), {"workload.num_requests": 600})
 
 
-def at(load: float, attainment: float, *, is_unstable: bool = False) -> Compared:
-    nothing, good_rps = math.nan, load * attainment
-    return Compared("orca", load, 1.0, 1.0, 1.0, False, attainment, good_rps, 0, 0.5, 0.1, nothing, is_unstable, 0)
+FOUR_SEATS = with_values(
+    BASE,
+    {
+        "workload.arrivals": {"kind": "deterministic", "rate_rps": 1.0},
+        "workload.num_requests": 400,
+        "workload.types.0.output": {"kind": "constant", "tokens": 8},
+        "scheduler.max_num_seqs": 4,
+        "slo.ttft_ms": 2000.0,
+    },
+)  # a token a second, eight an answer: half a request a second, and four users, begin with the next step at the latest
 
 
-def test_reach_lies_on_the_line_between_the_last_good_and_the_first_bad_load() -> None:
-    assert furthest([at(2, 1.0), at(4, 0.96), at(8, 0.84), at(16, 0.1)]) == pytest.approx(4 + 4 * 0.06 / 0.12)
-    assert furthest([at(8, 0.95), at(2, 1.0)]) == 8  # in any order; good to the end
-    assert furthest([at(2, 0.5), at(4, 1.0)]) == 0  # nothing counts beyond the first failure
-    assert math.isnan(furthest([at(2, math.nan)]))
+def test_how_far_a_scheduler_gets_by_hand() -> None:
+    assert 0.975 * 0.5 <= compare.reach(FOUR_SEATS, "vllm_v1") <= 0.5
+    users = with_values(FOUR_SEATS, {"workload.arrivals": {"kind": "closed_loop", "concurrency": 2}})
+    assert compare.reach(users, "vllm_v1") == 4
+    assert compare.reach(with_values(users, {"slo.ttft_ms": 10_000.0}), "vllm_v1") > 4
+    for scenario in (FOUR_SEATS, users):
+        assert compare.reach(with_values(scenario, {"slo.ttft_ms": 999.0}), "vllm_v1") == 0
+        assert math.isnan(compare.reach(with_values(scenario, {"slo": {}}), "vllm_v1"))
+        assert math.isnan(compare.reach(with_values(scenario, {"deployment.pipeline_parallel_size": 2}), "static"))
+    at_once = with_values(FOUR_SEATS, {"workload.arrivals": {"kind": "all_at_once"}})
+    assert math.isnan(compare.reach(at_once, "vllm_v1"))
 
 
-def test_a_load_at_which_the_queue_grows_is_not_kept() -> None:
-    assert furthest([at(2, 1.0), at(4, 0.98, is_unstable=True), at(8, 0.95, is_unstable=True)]) == 2
+def test_it_is_what_capacity_finds_in_its_first_replication() -> None:
+    crowded = preset("mixed-priority")
+    found = capacity(with_values(crowded, {"replications": 1})).sustained.rate_rps
+    assert compare.reach(crowded, "vllm_v1") == found
 
 
-def test_a_load_above_what_a_full_server_takes_in_is_not_kept() -> None:
-    """However many are within the limits until the backlog has grown."""
-    points = [at(2, 1.0), at(4, 1.0), at(8, 0.99)]
-    assert furthest(points, ceiling_rps=3.5) == 3.5
-    assert furthest(points) == 8
-    short = with_values(BASE, {"workload.arrivals": {"kind": "poisson", "rate_rps": 1.0}, "scheduler.max_num_seqs": 4})
-    values = {"workload.num_requests": 400, "workload.types.0.output": {"kind": "constant", "tokens": 8}}
-    found = row(with_values(short, values), "vllm_v1")  # four seats, a token a second: half a request a second
-    assert found.ceiling_rps == pytest.approx(0.5, rel=1e-9)
+def test_beyond_its_ceiling_a_queue_grows_without_end() -> None:
+    assert compare.ceiling(FOUR_SEATS, "vllm_v1") == pytest.approx(0.5, rel=1e-9)
+    users = with_values(FOUR_SEATS, {"workload.arrivals": {"kind": "closed_loop", "concurrency": 2}})
+    assert compare.ceiling(users, "vllm_v1") == math.inf
+    assert math.isnan(compare.ceiling(with_values(SMALL, {"deployment.pipeline_parallel_size": 2}), "static"))
+
+
+def test_loads_go_on_to_what_the_best_of_them_takes_in() -> None:
+    """A server of the scenario's own that is full at 1 request/s says nothing of one that is full at 10."""
+    own = (0.1, 0.35, 0.6, 0.75, 0.87, 0.95, 1.02, 1.15, 1.35)
+    assert compare.loads_of_all(own, [1.0, math.nan]) == own
+    assert compare.loads_of_all(own, [1.0, 10.0]) == (*own, 3.5, 6.0, 7.5, 8.7, 9.5, 10.2, 11.5, 13.5)
+    assert compare.loads_of_all((1.0, 2.0), [math.inf]) == (1.0, 2.0)
+    assert compare.loads_of_all((), [2.0]) == ()
 
 
 def test_a_load_has_all_requests_so_that_a_queue_has_time_to_grow() -> None:

@@ -75,38 +75,31 @@ def test_winners_are_stretches_of_load() -> None:
 
 
 def test_verdict_names_who_gets_furthest_within_the_limits() -> None:
-    points = [of("orca", 1), of("orca", 2, attainment=0.5), of("vllm_v1", 1), of("vllm_v1", 2)]
-    sentence = verdict(ROWS, points, "requests/s", is_complete=True)
-    assert sentence.startswith(
-        "vLLM V1 serves most within the limits: at least 2 requests/s with 90 % of requests good, Orca 1.2"
-    )  # 2 is the highest load that was run
-    assert "As asked, vLLM V1" in verdict(ROWS, points, "requests/s", is_complete=False)
-
-
-def test_who_is_alike_in_the_digits_shown_is_named_together() -> None:
-    names, rows = ("orca", "vllm_v1", "sarathi"), ROWS | {"sarathi": Row(of("sarathi"), None)}
-    good = [of(name, load) for name in names for load in (1, 2)]
-    ends = [of(name, 4, attainment=share) for name, share in zip(names, (0.8999, 0.8998, 0.5), strict=True)]
-    assert verdict(rows, good + ends, "requests/s", is_complete=True) == (
-        "Orca and vLLM V1 serve most within the limits: 4 requests/s with 90 % of requests good."
+    assert verdict(ROWS, {"orca": 1.2, "vllm_v1": 2.0}, "requests/s") == (
+        "vLLM V1 serves most within the limits: 2 requests/s with 90 % of requests good, Orca 1.2."
     )
-    assert verdict(rows, good, "requests/s", is_complete=True) == (
-        "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: 2 requests/s with 90 % of requests good, the "
-        "highest load that was run."
+    assert verdict(ROWS, {"orca": 11.0, "vllm_v1": 2048.0}, "users", 2048.0) == (
+        "vLLM V1 serves most within the limits: at least 2,048 users with 90 % of requests good, Orca 11."
     )
+    assert verdict(ROWS, {"orca": 0.0, "vllm_v1": 0.0}, "users").startswith("At no load does any of them keep 90 %")
+    assert "As asked, vLLM V1" in verdict(ROWS, {}, "requests/s")
 
 
-def test_users_are_whole() -> None:
-    """Between 8 users, all good, and 16 with 80 % good, 90 % lie at 12; with 79 % at 11.8."""
-    points = [of("orca", 8), of("vllm_v1", 8), of("orca", 16, attainment=0.8), of("vllm_v1", 16, attainment=0.79)]
-    sentence = verdict(ROWS, points, "users", is_complete=True)
-    assert sentence == "Orca serves most within the limits: 12 users with 90 % of requests good, vLLM V1 11."
+def test_who_is_alike_within_the_width_of_a_search_is_named_together() -> None:
+    """A search ends within 2.5 %: 4 and 3.91 are the same, 3.89 is less."""
+    rows = ROWS | {"sarathi": Row(of("sarathi"), None)}
+    assert verdict(rows, {"orca": 3.91, "vllm_v1": 4.0, "sarathi": 3.89}, "requests/s") == (
+        "vLLM V1 and Orca serve most within the limits: about 4 requests/s with 90 % of requests good, "
+        "Sarathi-Serve 3.89."
+    )
+    assert verdict(rows, dict.fromkeys(rows, 4.0), "requests/s") == (
+        "Orca, vLLM V1 and Sarathi-Serve serve most within the limits: about 4 requests/s with 90 % of requests good."
+    )
 
 
 def test_nobody_within_the_limits_is_said_before_the_loads_are_run() -> None:
     rows = {name: Row(of(name, good_rps=0.0, attainment=0.0), None) for name in ("orca", "vllm_v1")}
-    sentence = verdict(rows, [], "requests/s", is_complete=False)
-    assert sentence == "As asked, none of them serves a single request within the limits."
+    assert verdict(rows, {}, "requests/s") == "As asked, none of them serves a single request within the limits."
 
 
 def test_without_limits_nobody_wins_and_nobody_loses() -> None:
@@ -120,4 +113,6 @@ def test_without_limits_throughput_decides() -> None:
         for name, each in ROWS.items()
         if each.compared
     }
-    assert verdict(rows, [], "requests/s", is_complete=False).startswith("vLLM V1 produces most: 100 output tokens/s")
+    assert verdict(rows, dict.fromkeys(rows, math.nan), "requests/s").startswith(
+        "vLLM V1 produces most: 100 output tokens/s"
+    )

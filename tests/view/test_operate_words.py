@@ -37,6 +37,7 @@ def test_what_a_cap_costs_can_be_read_out_loud() -> None:
         "more answers/s, but 19.1 % fewer if clients ask for the rest."
     )
     assert "a full server then gives 2.8 times as many answers/s, but 26 % fewer if" in costs(22.24, 5.92)
+    assert costs(8.8, 8.4).endswith("gives 10.0 % more answers/s, still 5.0 % more if clients ask for the rest.")
     assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
     assert costs(8.0, 8.0).endswith("as many answers/s, and as many if clients ask for the rest.")
 

@@ -175,7 +175,11 @@ def test_lesson_sets_accuracy_beside_order():
     assert table["accuracy, here"] == ["97 %", "-"]
     assert table["tau, here"] == ["0.17", "0.62"]
     told = predictor.lesson_sentence(found)
-    assert "right class of 97 % of answers here and keeps the order with a tau of only 0.17" in told
+    assert "right class of 97 % of answers here and keeps the order with a tau of only 0.17, because" in told
+    long = found | {"class10_lmsys": found["class10_lmsys"]._replace(accuracy=0.24)}  # in many classes
+    assert "class of 24 % of answers here and keeps the order with a tau of 0.17; the" in predictor.lesson_sentence(
+        long
+    )
     assert "900 ms and 300 ms per token" in told
     assert predictor.lesson_sentence({}) == ""
 
