@@ -7,6 +7,7 @@ chance in it.
 
 from typing import NamedTuple
 
+from sim.deployment import resolve
 from sim.errors import ScenarioError
 from sim.lengths_spec import Constant
 from sim.scenario import Scenario, with_values
@@ -14,8 +15,9 @@ from sim.studies.assumed_lengths import mean_of
 from sim.studies.capacity import Capacity, Searched, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
 from sim.studies.predictor.uses import UNNAMED
+from sim.studies.saturated import replayed
 from sim.systems import reads_predictor
-from sim.workload import Trace
+from sim.workload import Trace, make_requests
 
 LIGHT_REQUESTS = 4_000
 PREDICTED = {
@@ -104,9 +106,16 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
 def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:
     """`light_search` of an alternative, whose refusal is an answer like any other."""
     try:
-        return Alternative(scenario, light_search(scenario, trace, share))
+        found = light_search(scenario, trace, share)
+        return Alternative(scenario, found._replace(truncated=share_cut(scenario, trace)))
     except ScenarioError as error:
         return Alternative(scenario, None, str(error))
+
+
+def share_cut(scenario: Scenario, trace: Trace | None) -> float:
+    """Share of all answers that a cap or the context cuts: fewer requests would say something else than Operate."""
+    _, info = make_requests(scenario, replayed(scenario, trace), max_model_len=resolve(scenario).max_model_len)
+    return float((info.is_truncated & ~info.is_rejected).mean())
 
 
 def beside(base: Capacity, light_base: Searched, other: Alternative) -> Capacity | None:

@@ -14,7 +14,7 @@ from sim.view import theme
 from sim.view.lines import across, note, short
 from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, short_percent
+from sim.view.theme import SHORT_TICKS, axis, layout, short_percent
 
 INCOMPLETE = "incomplete: more runs are on their way"
 FACTORS = {-2: "¼x", -1: "½x", 0: "1x", 1: "2x", 2: "4x"}  # by powers of two of the bias
@@ -84,7 +84,7 @@ def _heat(found: Found, quantity: Quantity, objective: Objective) -> go.Heatmap:
         uid="map",
         colorscale="Cividis",
         reversescale=not objective.is_higher_better,
-        colorbar={"thickness": 9, "x": 0.66, "len": 1, "tickfont": {"size": 11}, "tickformat": ".3~s", "nticks": 5},
+        colorbar={"thickness": 9, "x": 0.66, "len": 1, "tickfont": {"size": 11}, "nticks": 5} | SHORT_TICKS,
         hovertemplate=f"%{{z:,.4~g}} {quantity.unit}<br>spread %{{y:.2g}}<extra></extra>",
     )
 
@@ -175,7 +175,7 @@ def bias_curve(
         domain = [0.55, 1] if i == 0 else [0, 0.43]
         title = quantity.axis_title if name != "p99 TPOT" else f"p99 TPOT ({quantity.unit})"
         axes["yaxis" if i == 0 else "yaxis2"] = axis(
-            title, domain=domain, nticks=4, tickformat=".3~s", range=[low - room, high + room]
+            title, domain=domain, nticks=4, range=[low - room, high + room], **SHORT_TICKS
         )
     shapes = [_side(-2.2, 0, theme.VERMILION), _side(0, 2.2, theme.SKY), across(0, {"color": theme.GREY, "width": 1})]
     notes = [

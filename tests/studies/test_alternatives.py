@@ -1,0 +1,24 @@
+"""Alternatives of a capacity: what they are held to besides their rate."""
+
+import numpy as np
+import pytest
+
+from sim import simulate, with_values
+from sim.presets import preset
+from sim.studies.alternatives import LIGHT_REQUESTS, tried
+from sim.studies.output_lengths import capped
+
+
+def test_the_share_of_answers_that_a_cap_cuts_is_of_all_requests() -> None:
+    """As on Operate; the search itself looks at the first 4,000 of 10,000."""
+    crowded = preset("mixed-priority")
+    found = tried(capped(crowded, 512), None, 0.9).searched
+    assert found is not None
+    whole = simulate(crowded).info.true_len
+    assert found.truncated == pytest.approx(float(np.mean(whole > 512)), abs=1e-12)
+    assert abs(float(np.mean(whole[:LIGHT_REQUESTS] > 512)) - found.truncated) > 0.003
+
+
+def test_a_refusal_is_an_answer() -> None:
+    free = with_values(preset("chat"), {"slo": {}})
+    assert tried(free, None, 0.9).refusal.startswith("slo is without a limit")
