@@ -72,6 +72,8 @@ def memory(rows: dict[str, Row]) -> None:
         if each.compared is not None
     )
     live_plot(figures.memory(rows), f"plot_compare_memory_{-(-len(rows) // figures.COLUMNS_OF_MEMORY)}", alt)
+    if later := words.going_on(rows, figures.memory_end_s(rows)):
+        st.caption(later)
 
 
 def against_load(

@@ -53,9 +53,14 @@ class Compared(NamedTuple):
 class Memory(NamedTuple):
     """KV memory over time, as shares."""
 
-    time_s: Floats  # (k,)
+    time_s: Floats  # (k,), the middles of equal stretches of the run
     used: Floats  # (k,)
     wasted: Floats  # (k,)
+
+    @property
+    def end_s(self) -> float:
+        """Where the run ends."""
+        return float(self.time_s[-1] + self.time_s[0])
 
 
 class Row(NamedTuple):

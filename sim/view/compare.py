@@ -131,6 +131,13 @@ def _who_gets_furthest(reach: Mapping[str, float], unit: str, highest: float) ->
     )
 
 
+def going_on(rows: Mapping[str, Row], end_s: float) -> str:
+    """Whose runs go on after the end of the picture; empty where none does."""
+    ends = {title(name): each.memory.end_s for name, each in rows.items() if each.memory is not None}
+    later = [f"{name} goes on to {end:,.0f} s" for name, end in ends.items() if end > end_s]
+    return f"Shown up to {end_s:,.0f} s: {_listed(later)}." if later else ""
+
+
 def winners(points: Sequence[Compared], unit: str) -> list[str]:
     """Who wins where: stretches of load with the scheduler that has most good requests a second."""
     if points and all(np.isnan(each.good_rps) for each in points):

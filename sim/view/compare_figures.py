@@ -29,6 +29,7 @@ PLACES = {
     "y4": ("x4", [0.56, 1], [0, 0.44]),
 }
 COLUMNS_OF_MEMORY = 4
+LONGEST = 2.0  # times the median run: what is shown of memory over time
 HATCHING = {"shape": "/", "fgcolor": theme.ORANGE, "bgcolor": "rgba(0,0,0,0)", "size": 5}
 
 
@@ -37,11 +38,17 @@ def style_of(place: int) -> Style:
     return {"color": COLORS[place % len(COLORS)], "dash": DASHES[place % len(DASHES)], "width": 1.8}
 
 
+def memory_end_s(rows: Mapping[str, Row]) -> float:
+    """Where the panels' common axis of time ends: who takes far longer than most would make slivers of the others."""
+    ends = [each.memory.end_s for each in rows.values() if each.memory is not None]
+    return min(max(ends), LONGEST * float(np.median(ends))) if ends else 1.0
+
+
 def memory(rows: Mapping[str, Row]) -> go.Figure:
     """KV memory over time, a panel a scheduler, all on the same scales."""
     shown = {name: each.memory for name, each in rows.items() if each.memory is not None}
     lines = -(-max(len(shown), 1) // COLUMNS_OF_MEMORY)
-    end_s = max((float(each.time_s[-1]) for each in shown.values()), default=1.0)
+    end_s = memory_end_s(rows)
     top_percent = 100 * max((float((each.used + each.wasted).max()) for each in shown.values()), default=1.0)
     traces: list[go.Scatter] = []
     axes: dict[str, Any] = {}

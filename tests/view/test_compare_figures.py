@@ -1,0 +1,33 @@
+"""Figures of the comparison: what they show of memory over time."""
+
+import numpy as np
+
+from sim.studies.compare import Memory, Row
+from sim.view.compare import going_on
+from sim.view.compare_figures import memory, memory_end_s
+
+
+def of(end_s: float) -> Row:
+    """A run of that length, half of its memory in use."""
+    time_s = (np.arange(4) + 0.5) * end_s / 4
+    return Row(None, Memory(time_s, np.full(4, 0.5), np.zeros(4)), "")
+
+
+def test_who_takes_far_longer_than_most_makes_no_slivers_of_the_others() -> None:
+    rows = {"vllm_v1": of(100.0), "static": of(900.0), "orca": of(180.0)}
+    assert memory_end_s(rows) == 2 * 180  # twice the median
+    assert all(memory(rows).layout[f"xaxis{n}"].range == (0, 360) for n in ("", 2, 3))
+    assert going_on(rows, 360.0) == "Shown up to 360 s: Static batching goes on to 900 s."
+
+
+def test_runs_about_as_long_as_each_other_are_shown_whole() -> None:
+    rows = {"vllm_v1": of(100.0), "static": of(150.0)}
+    assert memory_end_s(rows) == 150
+    assert going_on(rows, 150.0) == ""
+
+
+def test_several_that_go_on_are_listed() -> None:
+    rows = {"vllm_v1": of(100.0), "sarathi": of(100.0), "vllm_v0": of(100.0), "static": of(900.0), "orca": of(1400.0)}
+    assert going_on(rows, memory_end_s(rows)) == (
+        "Shown up to 200 s: Static batching goes on to 900 s and Orca goes on to 1,400 s."
+    )
