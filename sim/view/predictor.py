@@ -29,6 +29,7 @@ from sim.view.theme import short_number, short_percent, short_time
 
 MISSING = "-"
 NEARLY_ALL = 0.8  # of answers in their right class: then that is nearly always the same one
+AT_ALL = ", from a quarter of the likeliest length to four times as much"
 NO_MATTER = "To predict twice too long or half as long"
 OBJECTIVE_HELP = (
     "What map, curve and verdict are about. throughput: output tokens/s; choose the operating point saturated to see "
@@ -85,7 +86,8 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
             return "Goodput needs a limit: set one under Targets, or choose another objective."
         return "Error direction: the price of predicting too long or too short is being computed."
     if not differs(found.values(), objective):
-        return f"The error of a prediction makes no difference to {name} here{_elsewhere(name, found, spread)}."
+        further = _other_objective(name, found, spread) or AT_ALL
+        return f"The error of a prediction makes no difference to {name} here{further}."
     sentence = direction_sentence(name, objective, best)
     if sentence.startswith(NO_MATTER):
         sentence += _other_objective(name, found, spread)
@@ -122,14 +124,6 @@ def _other_objective(name: str, found: Found, spread: float) -> str:
             if not sentence.startswith(NO_MATTER):
                 return f"; but {sentence[0].lower()}{sentence[1:]}"
     return ""
-
-
-def _elsewhere(name: str, found: Found, spread: float) -> str:
-    """Where an error that makes no difference to one objective makes one after all; or why it makes none at all."""
-    if sentence := _other_objective(name, found, spread):
-        return sentence
-    fields = [Objective(field, is_higher_better=False) for field in ("ttft_p99_s", "norm_latency_mean_s")]
-    return "" if any(differs(found.values(), each) for each in fields) else ": memory is never short"
 
 
 def loss(unbiased: float, value: float, objective: Objective) -> float:
