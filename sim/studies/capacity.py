@@ -31,6 +31,7 @@ GROWTH = 1.1  # of its requests, at least
 OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
+LEAST_SHARE = 1e-3  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
 Criterion = Callable[[Result], bool]
 
@@ -213,7 +214,13 @@ def search(
         best[rate_rps] = result
         return True
 
-    found = largest_rate(passes, START_SHARE * ceiling_rps, ceiling_rps=ceiling_rps, factor=FIRST_FACTOR)
+    found = largest_rate(
+        passes,
+        START_SHARE * ceiling_rps,
+        floor_rps=LEAST_SHARE * ceiling_rps,
+        ceiling_rps=ceiling_rps,
+        factor=FIRST_FACTOR,
+    )
     if not found.is_settled:
         raise OutOfReachError(_nothing_found(server, ceiling_rps, share, replication))
     result = best[found.rate_rps]

@@ -52,7 +52,13 @@ class SustainedRate(NamedTuple):
 
 
 def largest_rate(
-    passes: Passes, start_rps: float, *, ceiling_rps: float = math.inf, factor: float = 2.0, width: float = WIDTH
+    passes: Passes,
+    start_rps: float,
+    *,
+    floor_rps: float = 0.0,
+    ceiling_rps: float = math.inf,
+    factor: float = 2.0,
+    width: float = WIDTH,
 ) -> LargestRate:
     """Largest rate that passes: stepped up or down until bracketed, then bisected.
 
@@ -62,6 +68,8 @@ def largest_rate(
         Whether a rate in requests/s is sustained; taken to hold up to some rate and nowhere above.
     start_rps : float
         First rate tried.
+    floor_rps : float
+        No rate below it is tried.
     ceiling_rps : float
         No rate above it passes, so none is tried; a rate that equals it may.
     factor : float
@@ -87,6 +95,8 @@ def largest_rate(
             rate = (low + high) / 2
         else:
             rate, factor = (rate * factor if low else rate / factor), min(factor**2, LARGEST_FACTOR)
+            if rate < floor_rps:
+                break
     return LargestRate(low, high, evaluations)
 
 

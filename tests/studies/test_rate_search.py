@@ -42,6 +42,13 @@ def test_search_that_never_passes_finds_nothing() -> None:
     assert found.evaluations == MAX_EVALUATIONS
 
 
+def test_nothing_below_the_floor_is_tried() -> None:
+    tried: list[float] = []
+    found = largest_rate(lambda rate: bool(tried.append(rate)), 8.0, floor_rps=0.5)
+    assert tried == [8.0, 4.0, 1.0]  # halved, then divided by four; the next would be 0.25
+    assert (found.rate_rps, found.is_settled, found.evaluations) == (0.0, False, 3)
+
+
 def test_search_that_always_passes_is_not_settled() -> None:
     found = largest_rate(lambda rate: True, 1.0)
     assert not found.is_settled
