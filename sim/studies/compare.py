@@ -203,16 +203,26 @@ def batch_cv(result: Result) -> float:
 
     Looked at in evenly spread instants with at least two requests between their first scheduling and their finish.
     """
-    outcome = result.run.outcome
-    begin_s = np.nan_to_num(outcome.first_scheduled_s, nan=np.inf)
+    begin_s = np.nan_to_num(result.run.outcome.first_scheduled_s, nan=np.inf)
     end_s = np.where(result.is_finished, result.finish_s, result.run.duration_s)
+    at_s = (np.arange(INSTANTS) + 0.5) / INSTANTS * result.run.duration_s
     lengths = result.inputs.output_len.astype(np.float64)
-    found = []
-    for instant in (np.arange(INSTANTS) + 0.5) / INSTANTS * result.run.duration_s:
-        served = lengths[(begin_s <= instant) & (instant < end_s)]
-        if len(served) > 1:
-            found.append(served.std() / served.mean())
-    return float(np.mean(found)) if found else float("nan")
+    count, total, squares = (
+        _until(at_s, begin_s, each) - _until(at_s, end_s, each) for each in (np.ones_like(lengths), lengths, lengths**2)
+    )
+    is_batch = count > 1
+    if not is_batch.any():
+        return float("nan")
+    mean = total[is_batch] / count[is_batch]
+    variance = np.maximum(squares[is_batch] / count[is_batch] - mean**2, 0.0)
+    return float(np.mean(np.sqrt(variance) / mean))
+
+
+def _until(at_s: Floats, when_s: Floats, values: Floats) -> Floats:
+    """Sum of the values whose time has come, at each instant."""
+    order = np.argsort(when_s)
+    sums: Floats = np.append(0.0, np.cumsum(values[order]))[np.searchsorted(when_s[order], at_s, "right")]
+    return sums
 
 
 def overall_cv(output_len: NDArray[np.int64]) -> float:
