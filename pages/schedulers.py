@@ -25,7 +25,8 @@ unit, highest = "requests/s", math.inf
 if is_closed(scenario):
     unit, highest = "users", compare.most_users(scenario)
 with head:
-    header(words.verdict(rows, reach, unit, highest), asked, can_pin=False)
+    to_come = 0 if job.is_done or len(names) < 2 else len(names) - len(rows)
+    header(words.verdict(rows, reach, unit, highest, to_come=to_come), asked, can_pin=False)
     if job.problem:
         st.error(job.problem)
 with card("compare_table", "As asked"):

@@ -67,13 +67,13 @@ class Scenario(Part):
     )
 
 
-def scenario_of_json(text: str, name: str = "scenario") -> Scenario:
+def scenario_of_json(text: str | bytes, name: str = "scenario") -> Scenario:
     """The scenario in a JSON text, migrated from older versions.
 
     Parameters
     ----------
-    text : str
-        JSON.
+    text : str or bytes
+        JSON; bytes in UTF-8, or in UTF-16 as some editors write it, with or without a byte-order mark.
     name : str
         What to call the text in sentences, such as the file's name.
 
@@ -84,6 +84,8 @@ def scenario_of_json(text: str, name: str = "scenario") -> Scenario:
     """
     try:
         values = json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{name} is not a text file; a scenario is JSON in UTF-8") from None
     except json.JSONDecodeError as error:
         raise ScenarioError(
             f"{name} is not JSON: line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
@@ -122,9 +124,7 @@ def load_scenario(path: str | Path) -> Scenario:
         The file cannot be read, or what `scenario_of_json` refuses.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path} is not a text file; a scenario is JSON in UTF-8") from None
+        text = Path(path).read_bytes()
     except OSError as error:
         raise ScenarioError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
     return scenario_of_json(text, str(path))

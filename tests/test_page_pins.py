@@ -22,6 +22,13 @@ def test_a_pin_turns_the_tiles_into_differences() -> None:
     assert "against the pinned run" not in headline(app)
 
 
+def test_the_same_run_is_pinned_once() -> None:
+    app = open_page()
+    for _ in range(2):  # as a double click does
+        app.button(key="pin").click().run()
+    assert [pin.key for pin in app.session_state.asked.pins] == ["p1"]
+
+
 def test_a_pin_in_a_link_is_run_again() -> None:
     pinned = with_values(preset("memory-pressure"), {"workload.num_requests": 300})
     app = open_page(p1=pack(to_query(pinned, "memory-pressure")))

@@ -89,6 +89,23 @@ def test_without_a_file_the_page_shows_what_can_be_brought_and_every_example_is_
     assert metrics.startswith("curl ")
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("arrival_s,prompt_tokens,output_tokens\n7,10,20\n", "1 request at one instant; median prompt 10"),
+        ("arrival_s,prompt_tokens,output_tokens\n7,10,20\n9,10,20\n", "2 requests over 2 s, 1 a second; median"),
+        ("num_prefill_tokens,num_decode_tokens\n10,20\n", "1 request, lengths only; median prompt 10"),
+    ],
+)
+def test_a_short_trace_is_not_given_a_rate(rows: str, said: str) -> None:
+    assert said in described(read_data(rows.encode(), "small.csv")).sentence
+
+
+def test_a_benchmark_without_its_load_says_so() -> None:
+    path = DATA / "benchmarks" / "aiperf.csv"
+    assert described(read_data(path)).sentence.endswith("neither users nor rate is known.")
+
+
 def test_a_trace_is_described_with_its_rows_and_replayed() -> None:
     app = your_data(("small.csv", ROWS.encode()))
     assert "120 requests over 36 s" in headline(app)

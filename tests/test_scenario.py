@@ -201,3 +201,16 @@ def test_the_given_scenario_stays_as_it_was() -> None:
     before = json.dumps(scenario.model_dump(mode="json"))
     with_values(scenario, {"workload.types.0.cap": 5})
     assert json.dumps(scenario.model_dump(mode="json")) == before
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_a_file_may_be_in_any_encoding_that_editors_write(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.json"
+    path.write_bytes('{"version": 1, "about": {"title": "Où"}}'.encode(encoding))
+    assert load_scenario(path).about.title == "Où"
+    assert scenario_of_json(path.read_bytes()).about.title == "Où"
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"f\.json is not a text file; a scenario is JSON in UTF-8"):
+        scenario_of_json(b'{"version": 1, "about": "\xff\xfe"}', "f.json")

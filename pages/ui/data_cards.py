@@ -80,7 +80,8 @@ def benchmark(found: Benchmark, asked: Asked) -> None:
     if asked.scenario is None:
         return
     if len(points) < FEWEST_POINTS:
-        st.info(f"{len(points)} usable runs; at least {FEWEST_POINTS} are needed to fit a step time.")
+        usable = f"{len(points)} usable run{'s' * (len(points) != 1)}"
+        st.info(f"{usable}; at least {FEWEST_POINTS} are needed to fit a step time.")
     else:
         _fit(found, asked)
     if points:

@@ -128,7 +128,7 @@ def _stop_replay() -> None:
 def _offer(upload: UploadedFile, preset_name: str) -> None:
     """Show what a preset file holds, and a button that moves the knobs there."""
     try:
-        scenario = scenario_of_json(upload.getvalue().decode("utf-8", errors="replace"), upload.name)
+        scenario = scenario_of_json(upload.getvalue(), upload.name)
     except ScenarioError as error:
         st.error(str(error))
         return

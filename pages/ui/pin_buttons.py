@@ -48,7 +48,9 @@ def _list(asked: Asked) -> None:
 
 def _pin(asked: Asked, slot: str) -> None:
     assert asked.scenario is not None
-    st.session_state[slot] = pack(to_query(asked.scenario, asked.preset_name))
+    packed = pack(to_query(asked.scenario, asked.preset_name))
+    if packed not in [st.session_state[key] for key in PINS]:  # a double click pins once
+        st.session_state[slot] = packed
 
 
 def _unpin(slot: str) -> None:

@@ -79,7 +79,9 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(f"{value:.3g}")
 
 
-def verdict(rows: Mapping[str, Row], reach: Mapping[str, float], unit: str, highest: float = np.inf) -> str:
+def verdict(
+    rows: Mapping[str, Row], reach: Mapping[str, float], unit: str, highest: float = np.inf, *, to_come: int = 0
+) -> str:
     """Who serves most within the limits, and how far each gets.
 
     Parameters
@@ -92,8 +94,12 @@ def verdict(rows: Mapping[str, Row], reach: Mapping[str, float], unit: str, high
         Of the load.
     highest : float
         The highest load that was tried, where there is one.
+    to_come : int
+        Schedulers that have not been run yet.
     """
     known = ran(rows)
+    if len(known) < 2 and to_come:
+        return f"Running the same requests through {len(rows) + to_come} schedulers …"
     if len(known) < 2:
         return "Choose at least two schedulers; the same requests go through each."
     loads = {name: reach.get(name, np.nan) for name in known}

@@ -74,7 +74,7 @@ def described(data: Data) -> Described:
     if isinstance(data, Trace):
         return Described(_trace_sentence(data), data.notes)
     if isinstance(data, Benchmark):
-        loads = ", ".join(point.load for point in points_of(data)[0])
+        loads = ", ".join(point.load for point in points_of(data)[0]) or "neither users nor rate is known"
         model = f" of {data.model}" if data.model else ""
         runs = f"{len(data.points):,} run{'s' * (len(data.points) != 1)}"
         return Described(f"{data.name}: benchmark ({data.tool}){model}, {runs}: {loads}.", (data.words, *data.notes))
@@ -86,12 +86,16 @@ def described(data: Data) -> Described:
 
 
 def _trace_sentence(trace: Trace) -> str:
-    over = "lengths only"
-    if trace.arrival_s is not None:
-        over = f"over {trace.arrival_s[-1]:,.0f} s, {short_number(mean_rate_rps(trace))} a second"
+    over = f"{len(trace):,} request{'s' * (len(trace) != 1)}"
+    if trace.arrival_s is None:
+        over += ", lengths only"
+    elif trace.arrival_s[-1] > 0:
+        over += f" over {trace.arrival_s[-1]:,.0f} s, {short_number(mean_rate_rps(trace))} a second"
+    else:
+        over += " at one instant"
     prompt = "" if trace.prompt_len is None else f"median prompt {np.median(trace.prompt_len):,.0f}, "
     return (
-        f"{trace.name}: trace ({trace.layout.partition(' (')[0]}), {len(trace):,} requests {over}; {prompt}median "
+        f"{trace.name}: trace ({trace.layout.partition(' (')[0]}), {over}; {prompt}median "
         f"output {np.median(trace.output_len):,.0f} tokens."
     )
 

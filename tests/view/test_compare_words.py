@@ -116,3 +116,9 @@ def test_without_limits_throughput_decides() -> None:
     assert verdict(rows, dict.fromkeys(rows, math.nan), "requests/s").startswith(
         "vLLM V1 produces most: 100 output tokens/s"
     )
+
+
+def test_until_two_have_run_the_page_says_what_it_is_doing() -> None:
+    alone = {"orca": ROWS["orca"]}
+    assert verdict(alone, {}, "requests/s", to_come=7) == "Running the same requests through 8 schedulers …"
+    assert verdict(alone, {}, "requests/s").startswith("Choose at least two schedulers")
