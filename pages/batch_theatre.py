@@ -31,4 +31,5 @@ except ScenarioError as error:
 with head:
     header(verdict(run), asked, can_pin=False)
 note.caption(bounds(run))
-theatre(text)
+if run.num_steps:
+    theatre(text)

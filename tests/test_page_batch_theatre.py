@@ -83,3 +83,9 @@ def test_a_scenario_that_cannot_run_says_why_in_one_sentence() -> None:
     app = open_theatre(model="Llama-3.1-70B", gpu="RTX4090")
     assert headline(app) == "This scenario cannot run."
     assert len(app.error) == 1
+
+
+def test_a_run_without_a_step_is_told_and_not_played() -> None:
+    app = open_theatre(blocks="2", n="100")  # one usable block of 16 tokens
+    assert headline(app) == "100 requests in 0 steps: none fits into the KV memory."
+    assert not any("play" in json.loads(each.proto.json) for each in app.get("bidi_component"))

@@ -86,6 +86,7 @@ class Stage {
     this.part('step').max = this.run.last;
     this.part('request').max = this.run.requests.length - 1;
     this.part('request').value = '';
+    this.isWrong = false;
     this.button('preemption').disabled = !this.run.preemptions.length;
     this.button('stall').disabled = !this.run.stall;
     legend(this.host.querySelector('.legend'), this.run.statesSeen());
@@ -187,6 +188,7 @@ class Stage {
   choose(value) {
     const i = value === '' ? -1 : Number(value);
     this.chosen = Number.isInteger(i) && i >= 0 && i < this.run.requests.length ? i : -1;
+    this.isWrong = value !== '' && this.chosen < 0;
     this.look(this.chosen);
   }
 
@@ -198,7 +200,9 @@ class Stage {
   look(i) {
     if (!this.run) return;
     if (i !== this.seen) { this.seen = i; this.draw(); }
-    this.host.querySelector('.story').textContent =
-      i >= 0 ? this.run.requests[i].story : 'Point at a request, or type its number, for its story.';
+    const hint = this.isWrong
+      ? `There is no such request: those of this play are 0 to ${number.format(this.run.requests.length - 1)}.`
+      : 'Point at a request, or type its number, for its story.';
+    this.host.querySelector('.story').textContent = i >= 0 ? this.run.requests[i].story : hint;
   }
 }

@@ -205,6 +205,8 @@ def verdict(play: Play) -> str:
     """The run in a sentence."""
     counters, outcome = play.result.run.counters, play.result.run.outcome
     run = f"{_count(len(play.found), 'request')} in {_count(play.num_steps, 'step')}"
+    if not play.num_steps:
+        return f"{run}: none fits into the KV memory."
     if counters["preemptions"]:
         again = int(outcome.recomputed_tokens.sum())
         what = f"{_count(counters['preemptions'], 'preemption')}, {_count(again, 'token')} computed again"

@@ -128,6 +128,15 @@ def test_pointing_at_a_request_tells_its_story(stage, recorded):
     assert stage.locator(".theatre .story").inner_text() == story(recorded, 0)
 
 
+@pytest.mark.parametrize("text", ["150", "-1", "1.5"])
+def test_a_number_that_no_request_has_is_said_so(stage, text):
+    stage.get_by_label("Request", exact=True).fill(text)
+    told = "There is no such request: those of this play are 0 to 149."
+    assert stage.locator(".theatre .story").inner_text() == told
+    stage.get_by_label("Request", exact=True).fill("")
+    assert stage.locator(".theatre .story").inner_text().startswith("Point at a request")
+
+
 def test_a_knob_brings_another_run_and_a_limit_leaves_the_step(stage):
     click(stage, "Next preemption")
     before = words(stage)
