@@ -78,8 +78,8 @@ def test_batch_delivery_shows_end_to_end_time_per_token_instead_of_tpot() -> Non
     app.query_params["preset"] = "textbook-straggler"
     app.run()
     assert [metric.label for metric in app.metric][3:5] == [
-        "E2E per token (batch delivery) p50",
-        "E2E per token (batch delivery) p99",
+        "p50 E2E per token (batch delivery)",
+        "p99 E2E per token (batch delivery)",
     ]
     verdict = headline(app)
     assert "E2E per token (what the article calls TPOT) is 20 T" in verdict

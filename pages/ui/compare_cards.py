@@ -99,6 +99,10 @@ def against_load(
         return figure, figures.in_words(points, names)
 
     JobFeed(job, picture).draw("plot_compare_load")
+    limit = " Level dots: a limit, shaded within." if any(limits.values()) else ""
+    upright = "" if operating is None else " Upright dots: the load as asked."
+    if limit or upright:
+        st.caption(f"{limit}{upright}".strip())
     watch(job, "runs", "stop_compare", milestone=2 * len(names))  # as asked, and how far each gets
 
 

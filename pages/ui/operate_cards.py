@@ -154,8 +154,9 @@ def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> N
     for sentence in sentences() if job.is_done else ():
         st.caption(sentence)
     st.caption(
-        "max_num_seqs and watermark are two ways to keep memory back for answers whose length nobody knows. A larger "
-        "max_num_seqs and a larger budget also take memory from the KV cache, for sampling and activations."
+        "Dots: the present value. max_num_seqs and watermark are two ways to keep memory back for answers whose length "
+        "nobody knows. A larger max_num_seqs and a larger budget also take memory from the KV cache, for sampling and "
+        "activations."
     )
 
 

@@ -25,6 +25,7 @@ _CSS = """
 [data-testid="stMetricLabel"] p {font-size: .8rem; white-space: normal; line-height: 1.2;}
 [data-testid="stMetricLabel"] [data-testid="stMarkdownContainer"] {overflow: visible;}
 [data-testid="stMetricValue"] {font-size: 1.4rem; line-height: 1.25;}
+[data-testid="stMetricValue"] * {white-space: normal; line-height: 1.1;}
 [data-testid="stMetricDelta"] {font-size: .76rem;}
 .st-key-banners {min-height: 1.75rem; justify-content: center;}
 .st-key-banners [data-testid="stAlertContainer"] {padding: .1rem .7rem; min-height: 0;}
@@ -51,12 +52,16 @@ _CSS = """
 }
 [class*="st-key-even_"] [class*="st-key-card_"] [data-testid="stLayoutWrapper"]:has(.live-plot) {flex-grow: 1;}
 [class*="st-key-even_"] .live-plot {flex: 1 0 auto;}
-.live-plot {width: 100%; height: clamp(246px, calc((100vh - 21.9rem - var(--lines-above, 0rem)) / 2), 460px);}
+.live-plot {
+  width: 100%;
+  height: clamp(246px, calc((100vh - 21.9rem - var(--lines-above, 0rem) - var(--tiles-above, 0rem)) / 2), 460px);
+}
 [data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 1.4rem;}
 @media (max-width: 1600px) {
   .st-key-head:has(.st-key-pin) {min-height: 4.4rem;}
   [data-testid="stMain"]:has(.st-key-pin) {--lines-above: 1.3rem;}
   [data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 2.7rem;}
+  [data-testid="stMain"]:has(.st-key-tiles_tall) {--tiles-above: 1.1rem;}
 }
 [class*="st-key-carried"], .st-key-scrub {display: none;}
 [data-scrub] > * {display: none !important;}

@@ -9,7 +9,8 @@ from sim.view.run_view import RunView
 from sim.view.tiles import Tile
 from sim.view.tiles import tiles as tiles_of
 
-LONG = 20  # characters of a label that needs a wider tile
+LONG = 20  # characters of a label that needs a wider tile, and two lines
+LONG_UNIT = 8  # characters of a unit that does
 Color = Literal["normal", "inverse", "off"]
 
 
@@ -20,8 +21,10 @@ def tiles(current: RunView, pinned: RunView | None) -> None:
 
 def draw(shown: Sequence[Tile]) -> None:
     """Draw one tile a number; always the same height."""
-    widths = [1.6 if len(tile.label) > LONG else 1.0 for tile in shown]
-    for column, tile in zip(st.columns(widths, gap="xxsmall"), shown, strict=True):
+    is_tall = any(len(tile.label) > LONG for tile in shown)  # the curves below give way (ui/style.py)
+    with st.container(key="tiles_tall" if is_tall else "tiles"):
+        columns = st.columns([_width(tile) for tile in shown], gap="xxsmall")
+    for column, tile in zip(columns, shown, strict=True):
         column.metric(
             tile.label,
             f"{tile.value} :small[{tile.unit}]" if tile.unit else tile.value,
@@ -32,6 +35,10 @@ def draw(shown: Sequence[Tile]) -> None:
             border=True,
             height="stretch",
         )
+
+
+def _width(tile: Tile) -> float:
+    return 1.6 if len(tile.label) > LONG else 1.22 if len(tile.unit) > LONG_UNIT else 1.0
 
 
 def _color(tile: Tile) -> Color:

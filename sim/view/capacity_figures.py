@@ -144,6 +144,7 @@ def growth(options: Sequence[Option], own: Option, terms: Terms) -> go.Figure:
             xaxis=axis("rate needed (requests/s)", rangemode="tozero"),
             yaxis=axis("price an hour ($/h)", rangemode="tozero"),
             shapes=[across(terms.needed_rps, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"})],
+            annotations=[note("upright dots: the rate to serve")],
         ),
     )
 

@@ -10,7 +10,7 @@ from sim.studies.compare import TARGET, Compared, Memory, Row
 from sim.view import theme
 from sim.view.compare import title
 from sim.view.lines import Style, note, positive_range, short
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis, short_percent
+from sim.view.theme import axis, layout, log_axis, short_percent
 
 INCOMPLETE = "incomplete: more runs are on their way"
 COLORS = (theme.BLUE, theme.VERMILION, theme.GREEN, theme.PURPLE, theme.ORANGE, theme.SKY, theme.GREY, theme.BLUE)
@@ -84,7 +84,8 @@ def _round_ticks(end: float) -> dict[str, Any]:
     decade = 10 ** np.floor(np.log10(end / 2)) if end > 0 else 1.0
     step = max(each for each in (decade, 2 * decade, 5 * decade) if each <= max(end / 2, decade))
     ticks = [tick for tick in (0.0, step, 2 * step) if tick <= 0.8 * end]
-    return {"tickmode": "array", "tickvals": ticks} | SHORT_TICKS
+    texts = [f"{tick:g}" if tick < 1000 else f"{tick / 1000:g}k" for tick in ticks]  # shorter than elsewhere
+    return {"tickmode": "array", "tickvals": ticks, "ticktext": texts}
 
 
 def _areas(name: str, of: Memory, number: str, *, in_legend: bool) -> list[go.Scatter]:
@@ -147,9 +148,7 @@ def against_load(
         place_y: dict[str, Any] = {"domain": y, "anchor": xaxis}
         axes[f"xaxis{yaxis[1:]}"] = log_axis(load_title, low, high, domain=x, anchor=yaxis)
         axes[f"yaxis{yaxis[1:]}"] = (
-            log_axis(text, *positive_range(heights), **place_y)
-            if is_log
-            else axis(text, rangemode="tozero", **SHORT_TICKS, **place_y)
+            log_axis(text, *positive_range(heights), **place_y) if is_log else axis(text, rangemode="tozero", **place_y)
         )
         if limit is not None:
             shapes += _good_side(xaxis, yaxis, positive_range(heights)[0] / 10, limit * factor)

@@ -16,7 +16,7 @@ from sim.view.ledger_figures import stacked
 from sim.view.lines import Pinned, across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis, short_percent
+from sim.view.theme import axis, layout, log_axis, short_percent
 
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"
@@ -46,7 +46,7 @@ def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[Over
         layout(
             f"throughput {quantity.key}",
             xaxis=axis(TIME_AXIS, **OVER_TIME),
-            yaxis=axis(quantity.axis_title, rangemode="tozero", **SHORT_TICKS),
+            yaxis=axis(quantity.axis_title, rangemode="tozero"),
             showlegend=bool(pins),
         ),
     )
@@ -92,7 +92,7 @@ def memory(current: OverTime, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figur
             "memory",
             xaxis=axis(TIME_AXIS, anchor="y2", **OVER_TIME),
             yaxis=axis("KV blocks (%)", range=[0, 100.5], domain=[0.44, 1], tickvals=[0, 50, 100]),
-            yaxis2=axis("requests", rangemode="tozero", domain=[0, 0.32], nticks=4, **SHORT_TICKS),
+            yaxis2=axis("requests", rangemode="tozero", domain=[0, 0.32], nticks=4),
             legend=theme.RIGHT_LEGEND,
             margin={"l": theme.LEFT_MARGIN_PX, "r": 142, "t": 8, "b": 38},
         ),

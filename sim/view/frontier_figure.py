@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from sim.studies.frontier import FrontierPoint, is_dominated
 from sim.view import theme
 from sim.view.lines import Pinned, Style, note, positive_range, runs, short
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis, short_number
+from sim.view.theme import axis, layout, log_axis, short_number
 
 INCOMPLETE = "incomplete: more points are being computed"
 DOMINATED = "○ another point is better in both"
@@ -75,7 +75,7 @@ def frontier(
 def _axis(title: str, values: Sequence[Any], *, is_log: bool) -> dict[str, Any]:
     if is_log:
         return log_axis(f"{title}, log scale", *positive_range(np.nan_to_num(each) for each in values))
-    return axis(title, rangemode="tozero", **SHORT_TICKS)
+    return axis(title, rangemode="tozero")
 
 
 def words(points: Sequence[FrontierPoint], knob: str) -> str:

@@ -13,7 +13,7 @@ from sim.view import theme
 from sim.view.curves import cdf
 from sim.view.lines import note, positive_range, short
 from sim.view.quantity import Quantity
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis
+from sim.view.theme import axis, layout, log_axis
 
 Which = Literal["share", "tail"]
 INCOMPLETE = "incomplete: more runs are on their way"
@@ -113,7 +113,7 @@ def spread(
             f"spread {per_token.key}",
             xaxis=axis("CV of the output lengths (standard deviation / mean)", rangemode="tozero", anchor="y2"),
             yaxis=log_axis(f"p99 {per_token.short} ({per_token.unit})", *positive_range(latencies), domain=[0.56, 1]),
-            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, **SHORT_TICKS),
+            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4),
             annotations=_spread_notes(column["tpot_p99_s"], is_complete),
         ),
     )

@@ -94,7 +94,7 @@ def signed_percent(change: float) -> str:
     percent = 100 * change
     if abs(percent) < 0.05:
         return "0.0"
-    return f"{percent:+.0f}" if abs(percent) >= 100 else f"{percent:+.1f}"
+    return f"{percent:+,.0f}" if abs(percent) >= 100 else f"{percent:+.1f}"
 
 
 def impossible(found: Found) -> list[str]:

@@ -11,7 +11,7 @@ from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
 from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short
 from sim.view.quantity import Quantity
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis
+from sim.view.theme import axis, layout, log_axis
 
 INCOMPLETE = "incomplete: more points are being computed"
 RELEASED = "curve: before the knob was moved; this run: where it is now"
@@ -81,7 +81,7 @@ def load(
             f"load {quantity.key} {load_title}",
             xaxis=log_axis(f"{load_title}, log scale", *positive_range([all_loads]), anchor="y2"),
             yaxis=log_axis(f"p99 {quantity.short} ({quantity.unit})", *positive_range(latencies), domain=[0.56, 1]),
-            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4, **SHORT_TICKS),
+            yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4),
             showlegend=bool(pins) or operating is not None,
             shapes=_shapes(operating, None if limit is None else limit * scale),
             annotations=_notes(curve, is_complete, is_on_curve, problem, _limit_label(limit, quantity)),

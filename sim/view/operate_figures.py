@@ -11,7 +11,7 @@ from sim.studies.margins import Margin, MarginPoint
 from sim.view import theme
 from sim.view.lines import Style, across, note, positive_range
 from sim.view.operate import CLIENTS
-from sim.view.theme import SHORT_TICKS, axis, layout, log_axis, short_number
+from sim.view.theme import axis, layout, log_axis, short_number
 from sim.workload.retries import Retry
 
 INCOMPLETE = "incomplete: more runs are on their way"
@@ -69,7 +69,7 @@ def caps(points: Sequence[CapPoint], cap: int, *, is_complete: bool) -> go.Figur
             yaxis=axis("answers/s, full<br>server (% change)", domain=[0.5, 1], zeroline=True, nticks=5),
             yaxis2=axis("share (%)", rangemode="tozero", domain=[0, 0.38], nticks=4),
             shapes=[across(cap, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"}, layer="below")],
-            annotations=[] if is_complete else [note(INCOMPLETE)],
+            annotations=[note("dots: the cap chosen above" if is_complete else INCOMPLETE)],
             legend=theme.RIGHT_LEGEND | {"traceorder": "normal"},
             margin={"l": theme.LEFT_MARGIN_PX + 12, "r": 142, "t": 22, "b": 38},
         ),
@@ -120,7 +120,7 @@ def margins(
             hovermode="closest",
             showlegend=False,
             yaxis=axis("preempted (%)", rangemode="tozero", domain=[0.56, 1], nticks=4),
-            yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4, **SHORT_TICKS),
+            yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4),
             shapes=shapes,
             annotations=[] if is_complete else [note(INCOMPLETE)],
             **axes,

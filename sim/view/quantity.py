@@ -29,6 +29,8 @@ class Quantity(NamedTuple):
     @property
     def axis_title(self) -> str:
         """Label and unit, for an axis."""
+        if self.label.endswith(")"):  # one pair of brackets
+            return f"{self.label[:-1]}, {self.unit})"
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
     def parts(self, value: float) -> tuple[str, str]:

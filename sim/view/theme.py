@@ -54,7 +54,11 @@ CORNER_LEGEND = {  # for a curve that ends above it, where the room above the pl
 }
 PLOT_HEIGHT_PX = 290
 LEFT_MARGIN_PX = 58  # the same everywhere, so that the plots of a column stand in one line
-SHORT_TICKS = {"exponentformat": "SI", "minexponent": 3}  # 20k in place of 20,000, and 0.5 in place of 500m
+SHORT_TICKS = {  # of every axis, as `short_number`: 2,000, 20k in place of 20,000, and 0.5 in place of 500m
+    "exponentformat": "SI",
+    "minexponent": 3,
+    "separatethousands": True,
+}
 UNDEFINED = "-"  # a number that is not there
 MOST_DECIMALS = 3  # of a percentage
 FONT = {"family": '"Source Sans", "Source Sans Pro", sans-serif', "size": 12}
@@ -107,7 +111,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
         "ticklabeloverflow": "allow",
         "fixedrange": False,
     }
-    return base | more
+    return base | SHORT_TICKS | more
 
 
 def log_axis(title: str, low: float, high: float, **more: Any) -> dict[str, Any]:

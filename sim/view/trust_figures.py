@@ -9,7 +9,7 @@ from sim.cost.band import CATALOGUE_PERCENT
 from sim.view import theme
 from sim.view.lines import line
 from sim.view.parity import Cloud, parity
-from sim.view.theme import SHORT_TICKS, axis, layout
+from sim.view.theme import axis, layout
 from sim.view.trust import ENGINES
 
 Report = Mapping[str, Any]
@@ -86,7 +86,7 @@ def run_over_time(run: Report, which: str) -> go.Figure:
         layout(
             f"server run {which}",
             xaxis=axis("time since first arrival (s)", rangemode="tozero"),
-            yaxis=axis(OVER_TIME[which], rangemode="tozero", **SHORT_TICKS),
+            yaxis=axis(OVER_TIME[which], rangemode="tozero"),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Cards side by side end at one height, and the pictures in them fill what that leaves."""
+"""Cards side by side end at one height, pictures fill what that leaves, and Explore fits on a first screen uncut."""
 
 from typing import Any
 
@@ -29,3 +29,18 @@ def test_columns_of_cards_end_together_and_charts_fill_their_place(server, page,
     rows: list[Any] = page.evaluate(ENDS)
     assert rows
     assert all(max(row) - min(row) <= 1 for row in rows), rows
+
+
+CUT = """
+() => [...document.querySelectorAll('[data-testid="stMetric"] *')]
+  .filter(each => getComputedStyle(each).overflowX === 'hidden' && each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.innerText)
+"""
+
+
+@pytest.mark.parametrize("query", ["n=1000", "sched=static&rate=2&n=1000"])  # the second with the longest labels
+def test_explore_fits_on_a_first_screen_and_no_tile_is_cut(server, page, settled, query):
+    page.goto(f"{server}/?{query}")
+    settled()
+    page.wait_for_function("document.querySelector('[data-testid=\"stMain\"]').scrollHeight <= innerHeight")
+    assert page.evaluate(CUT) == []

@@ -46,3 +46,9 @@ def test_what_is_no_time_keeps_its_unit():
 )
 def test_no_number_comes_with_an_exponent(value, told):
     assert short_number(value) == told
+
+
+def test_an_axis_has_one_pair_of_brackets():
+    assert TTFT.axis_title == "TTFT (s)"
+    assert NORM_LATENCY.axis_title == "E2E per token (batch delivery, ms)"
+    assert PREEMPTIONS.axis_title == "Preemptions"
