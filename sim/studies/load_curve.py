@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 SHARES_OF_CAPACITY = (0.1, 0.35, 0.6, 0.75, 0.87, 0.95, 1.02, 1.15, 1.35)
 FULL_SHARE = 0.6  # of capacity; from here on a point has all requests, as rare queues shape its P99
+SLOWEST = 0.001  # speed of a replay
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 768, 1024, 2048)
 FULL_USERS = 256
 MAX_REQUESTS, FEWEST_REQUESTS = 10_000, 1_500  # a point
@@ -95,9 +96,8 @@ def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scen
     if kind == "closed_loop":
         return with_values(scenario, {"workload.arrivals.concurrency": round(load)})
     if kind == "trace":
-        return with_values(
-            scenario, {"workload.arrivals.speed": load if trace is None else load / mean_rate_rps(trace)}
-        )
+        speed = load if trace is None else load / mean_rate_rps(trace)
+        return with_values(scenario, {"workload.arrivals.speed": max(speed, SLOWEST)})  # who fails there fails below
     return with_values(scenario, {"workload.arrivals.rate_rps": float(load)})
 
 

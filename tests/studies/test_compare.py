@@ -40,6 +40,13 @@ def test_how_far_a_scheduler_gets_by_hand() -> None:
     assert math.isnan(compare.reach(at_once, "vllm_v1"))
 
 
+def test_who_keeps_a_trace_at_no_speed_keeps_no_load() -> None:
+    """Nobody meets 999 ms at a second a token; the search goes below the slowest replay and comes back with 0."""
+    rows = trace([8] * 1000, arrival_s=[0.01 * i for i in range(1000)])
+    values = {"workload.arrivals": {"kind": "trace"}, "slo.ttft_ms": 999.0}
+    assert compare.reach(with_values(FOUR_SEATS, values), "vllm_v1", rows) == 0
+
+
 def test_it_is_what_capacity_finds_in_its_first_replication() -> None:
     crowded = preset("mixed-priority")
     found = capacity(with_values(crowded, {"replications": 1})).sustained.rate_rps
