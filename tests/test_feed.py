@@ -52,17 +52,17 @@ def test_a_feed_with_nothing_new_says_so_after_a_while(monkeypatch: pytest.Monke
     assert ask(feed.publish(growing), "after=1") == (200, {"version": 1, "is_done": False})
 
 
-def test_a_feed_that_nobody_keeps_is_gone():
+def test_a_feed_that_nobody_keeps_is_gone_without_an_error_in_the_console():
     address = feed.publish(Growing([]))
-    assert ask(address) == (404, None)
-    assert ask("/feed/guessed") == (404, None)
+    assert ask(address) == (204, None)
+    assert ask("/feed/guessed") == (204, None)
 
 
 def test_a_desk_gives_the_feed_that_is_asked_for():
     desk = Desk()
     address = feed.publish(desk)
     assert ask(address, "of=rate&after=1") == (200, {"version": 2, "is_done": True, "new": [8]})
-    assert ask(address, "of=model") == (404, None)
+    assert ask(address, "of=model") == (204, None)
 
 
 def test_a_version_that_is_no_number_counts_as_nothing_seen():

@@ -10,7 +10,7 @@ export async function follow(url, signal, onAnswer) {
   for (let seen = 0; !signal.aborted;) {
     try {
       const response = await fetch(`${url}${url.includes('?') ? '&' : '?'}after=${seen}`, {signal});
-      if (!response.ok) return;
+      if (response.status !== 200) return;   // 204: forgotten
       const {version, is_done, ...answer} = await response.json();
       const began = performance.now();
       if (version !== seen && !signal.aborted) await onAnswer(answer);

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 PATH = "/feed/{token}"  # served by app.py
+FORGOTTEN = 204  # the next run of the page has a feed of its own: no error, and none in the browser's console
 LOOK_EVERY_S = 0.02
 GATHER_S = 0.15  # what comes within this time travels together
 PATIENCE_S = 20.0  # then the answer is that there is nothing new: proxies cut connections that stay silent
@@ -61,7 +62,7 @@ async def serve(request: Request) -> Response:
     found = _feeds.get(request.path_params["token"])
     feed = found.feed_of(request.query_params.get("of", ""), seen) if isinstance(found, Desk) else found
     if feed is None:
-        return Response(status_code=404)
+        return Response(status_code=FORGOTTEN)
     began = time.monotonic()
     while not _is_worth_an_answer(feed, seen, time.monotonic() - began):
         await asyncio.sleep(LOOK_EVERY_S)
