@@ -84,7 +84,8 @@ def margin_sentence(margin: Margin, points: Sequence[MarginPoint], present: floa
     if best.value == present or best.preempted >= now.preempted:
         return f"{words}; no other value does better."
     change = best.output_tokens_per_s / now.output_tokens_per_s - 1 if now.output_tokens_per_s else 0.0
-    return f"{words}; at {best.value:,g}, {short_percent(best.preempted)}, with {100 * change:+.1f} % output tokens/s."
+    rate = "as many" if abs(change) < 0.0005 else f"{100 * abs(change):.1f} % {'more' if change > 0 else 'fewer'}"
+    return f"{words}; at {best.value:,g}, {short_percent(best.preempted)}, with {rate} output tokens/s."
 
 
 def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> str:

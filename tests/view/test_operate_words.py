@@ -7,6 +7,7 @@ import pytest
 from sim.presets import preset
 from sim.studies.caps import CapPoint
 from sim.studies.length_profile import Profile
+from sim.studies.margins import MarginPoint, margins_of
 from sim.studies.routing import Pool, Split
 from sim.studies.sla import Attained, Breaking
 from sim.view import operate
@@ -82,6 +83,20 @@ def test_what_breaks_a_target_is_shown_below_it() -> None:
     at = Attained("tail", Profile("tail", {"p99": 4096.0}, 671.0, 1.2, 6.1), 0.8984, {}, False, ())
     told = operate.breaking_sentence(Breaking(6.91, 6.8, at, at), 0.9)
     assert told == "A tail 6.91 x as long breaks it (p99 4,096 tokens, mean 671, p99/mean 6.1): 89.8 % are within."
+
+
+def test_a_margin_says_what_it_takes_from_throughput() -> None:
+    """4 % preempted at 0; at 0.05 nobody, for 2 % less, nothing or 2 % more."""
+    margin = margins_of(preset("memory-pressure"))["watermark"]
+    for rate, words in ((98.0, "2.0 % fewer"), (100.01, "as many"), (102.0, "2.0 % more")):
+        points = [margin_at(0.0, 0.04, 100.0), margin_at(0.05, 0.0, rate)]
+        told = operate.margin_sentence(margin, points, 0.0)
+        assert told.endswith(f": at 0, 4.0 % preempted; at 0.05, 0 %, with {words} output tokens/s.")
+
+
+def margin_at(value: float, preempted: float, output_tokens_per_s: float) -> MarginPoint:
+    fields = dict.fromkeys(MarginPoint._fields, 0.0)
+    return MarginPoint(**fields | {"value": value, "preempted": preempted, "output_tokens_per_s": output_tokens_per_s})
 
 
 def pool(name: str, share: float, *, is_unstable: bool = False) -> Pool:
