@@ -2,8 +2,6 @@
 
 from streamlit.testing.v1 import AppTest
 
-from sim.presets import preset
-from sim.scenario import with_values
 from tests.page_script import MAIN, headline, open_page, turn
 
 
@@ -41,14 +39,12 @@ def test_vllms_mode_of_scheduling_is_named() -> None:
     assert any(caption.value.endswith("Scheduling is asynchronous.") for caption in app.caption)
 
 
-def test_a_scheduler_that_does_not_exist_falls_back_to_the_preset() -> None:
-    app = open_page(sched="nonsense", order="whatever")
-    assert app.session_state.asked.scenario == with_values(preset("chat"), {"workload.num_requests": 300})
-
-
-def test_a_value_that_is_no_number_falls_back_to_the_preset() -> None:
-    app = open_page(rate="fast", output="nonsense", cache="maybe")
-    assert app.session_state.asked.scenario == with_values(preset("chat"), {"workload.num_requests": 300})
+def test_of_several_values_that_cannot_be_one_is_refused_and_all_stay() -> None:
+    wrong = {"rate": "fast", "output": "nonsense", "cache": "maybe", "sched": "nonsense"}
+    app = open_page(**wrong)
+    (error,) = app.error
+    assert error.value.startswith(("workload.", "scheduler."))
+    assert {key: app.query_params[key] for key in wrong} == wrong
 
 
 def test_a_model_that_does_not_fit_is_refused_with_the_numbers() -> None:

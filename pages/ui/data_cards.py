@@ -17,6 +17,7 @@ from sim.view import data_figures, length_figures
 from sim.view.length_tail import likeness
 from sim.view.run_view import RunView
 from sim.view.server_now import beside, beside_rows
+from sim.view.theme import counted
 from sim.view.your_data import (
     FEWEST_POINTS,
     KINDS,
@@ -80,8 +81,7 @@ def benchmark(found: Benchmark, asked: Asked) -> None:
     if asked.scenario is None:
         return
     if len(points) < FEWEST_POINTS:
-        usable = f"{len(points)} usable run{'s' * (len(points) != 1)}"
-        st.info(f"{usable}; at least {FEWEST_POINTS} are needed to fit a step time.")
+        st.info(f"{counted(len(points), 'usable run')}; at least {FEWEST_POINTS} are needed to fit a step time.")
     else:
         _fit(found, asked)
     if points:

@@ -10,6 +10,7 @@ from sim.errors import DataError, ScenarioError
 from sim.keys import EDITS, KEYS, MIX, PRESET, pack, to_query, unpack, value_of
 from sim.scenario import Scenario, scenario_of_json
 from sim.view.form import base_scenario
+from sim.view.theme import counted
 from sim.workload import Trace, read_trace
 
 LARGEST_UPLOAD_MB = 50
@@ -28,7 +29,9 @@ def trace_upload() -> None:
         if upload is not None:
             trace = _read(upload)
             if trace is not None:
-                st.caption(f"{trace.name}: {len(trace):,} requests, {trace.layout} layout. " + " ".join(trace.notes))
+                st.caption(
+                    f"{trace.name}: {counted(len(trace), 'request')}, {trace.layout} layout. " + " ".join(trace.notes)
+                )
                 st.button("Replay it", key="replay", on_click=replay, args=(trace,))
         if TRACE_FILE in _edits():
             st.button("Back to the preset's requests", key="no_replay", on_click=_stop_replay)
@@ -60,8 +63,8 @@ def trace_of(scenario: Scenario | None) -> tuple[Trace | None, str]:
     trace = _traces().get(file.sha256)
     if trace is None:
         return None, (
-            f"This link replays the trace {file.name} ({file.rows:,} requests, SHA-256 {file.sha256[:12]}…), which "
-            "does not travel in a link: upload it in the sidebar under “Replay a trace”."
+            f"This link replays the trace {file.name} ({counted(file.rows, 'request')}, SHA-256 {file.sha256[:12]}…), "
+            "which does not travel in a link: upload it in the sidebar under “Replay a trace”."
         )
     return trace, ""
 

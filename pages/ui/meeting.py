@@ -14,6 +14,7 @@ from sim.view import alt, figures, theme
 from sim.view.enlarged import enlarged
 from sim.view.lines import Pinned
 from sim.view.run_view import RunView
+from sim.view.theme import counted
 from sim.view.verdict import verdict
 
 ON = "1"
@@ -99,7 +100,9 @@ def _where(shown: Shown, place: int, count: int, trust: str) -> str:
     label = f"{shown.name} ({shown.label})" if shown.label else shown.name
     which = f"Run {place + 1} of {count}: **{label}**. " if count > 1 else ""
     title = shown.run.scenario.about.title
-    return f"{which}{title}, {shown.run.summary['requests']['total']:,} requests. Trust in step times: {trust}."
+    return (
+        f"{which}{title}, {counted(shown.run.summary['requests']['total'], 'request')}. Trust in step times: {trust}."
+    )
 
 
 def _pictures(shown: Shown, others: Sequence[Shown]) -> None:

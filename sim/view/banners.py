@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from sim.cost import Band
+from sim.view.theme import counted
 
 Summary = Mapping[str, Any]
 Kind = Literal["unstable", "out_of_memory", "too_short", "uncalibrated", "incomplete"]
@@ -45,9 +46,8 @@ def all_clear(summary: Summary, cost_band: Band) -> str:
     promoted = f" {promotions:,} promotions of requests that starved." if promotions else ""
     retries = summary["requests"].get("retries")
     retried = f", {retries:,} of them sent after a cut answer" if retries else ""
-    return (
-        f"{summary['requests']['total']:,} requests{retried}{stable}.{promoted} Trust in step times: {cost_band.text}."
-    )
+    total = counted(summary["requests"]["total"], "request")
+    return f"{total}{retried}{stable}.{promoted} Trust in step times: {cost_band.text}."
 
 
 def _growing_queue(summary: Summary) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sim.studies.theatre import Chunk, Life, State
 from sim.studies.theatre_play import Play
 from sim.systems import PREEMPTIVE_ORDERS, Choices
-from sim.view.theme import short_time
+from sim.view.theme import counted, short_time
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -112,7 +112,7 @@ def _preempted(preempted: list[tuple[int, int]], choices: Choices) -> str:
         return ""
     who = _requests([i for i, _ in preempted])
     what = f"{who} preempted" if choices.order in PREEMPTIVE_ORDERS else f"no free block, {who} preempted"
-    lost = _count(sum(tokens for _, tokens in preempted), "token")
+    lost = counted(sum(tokens for _, tokens in preempted), "token")
     return f"{what}, {lost} {'swapped out' if choices.eviction == 'swap' else 'to recompute'}"
 
 
@@ -120,7 +120,7 @@ def _returned(returned: list[tuple[int, Chunk]]) -> str:
     if not returned:
         return ""
     tokens = sum(chunk.tokens for _, chunk in returned)
-    return f"{_requests([i for i, _ in returned])} back, {_count(tokens, 'token')} computed again"
+    return f"{_requests([i for i, _ in returned])} back, {counted(tokens, 'token')} computed again"
 
 
 def _joined(joined: list[tuple[int, Chunk]], play: Play) -> str:
@@ -144,7 +144,7 @@ def _prompts(chunks: list[tuple[int, Chunk]], play: Play) -> str:
         whole = int(play.result.inputs.prompt_len[i])
         if chunk.tokens < whole:
             return f"{tokens:,} prompt tokens, {chunk.before + chunk.tokens:,} of {whole:,} done"
-    return _count(tokens, "prompt token")
+    return counted(tokens, "prompt token")
 
 
 def _finished(finished: list[int], play: Play) -> str:
@@ -152,7 +152,7 @@ def _finished(finished: list[int], play: Play) -> str:
         return ""
     if len(finished) == 1:
         tokens = int(play.result.inputs.output_len[finished[0]])
-        return f"request {finished[0]} done after {_count(tokens, 'token')}"
+        return f"request {finished[0]} done after {counted(tokens, 'token')}"
     return f"{_requests(finished)} done"
 
 
@@ -177,7 +177,7 @@ def story(play: Play, i: int) -> str:
     if len(info.type_names) > 1:
         name += f" ({info.type_names[info.type_id[i]]})"
     lengths = (
-        f"{int(result.inputs.prompt_len[i]):,} prompt and {_count(int(result.inputs.output_len[i]), 'output token')}"
+        f"{int(result.inputs.prompt_len[i]):,} prompt and {counted(int(result.inputs.output_len[i]), 'output token')}"
     )
     if result.is_rejected[i]:
         return f"{name}: {lengths}; rejected, it could never fit."
@@ -188,9 +188,9 @@ def story(play: Play, i: int) -> str:
         parts.append(f"first token after {short_time(result.ttft_s[i])}")
     if outcome.num_preemptions[i]:
         times = "once" if outcome.num_preemptions[i] == 1 else f"{outcome.num_preemptions[i]} times"
-        parts.append(f"preempted {times}, {_count(int(outcome.recomputed_tokens[i]), 'token')} computed again")
+        parts.append(f"preempted {times}, {counted(int(outcome.recomputed_tokens[i]), 'token')} computed again")
     elif outcome.recomputed_tokens[i]:
-        again = _count(int(outcome.recomputed_tokens[i]), "token")
+        again = counted(int(outcome.recomputed_tokens[i]), "token")
         parts.append(f"cut at its batch's limit and run again, {again} computed again")
     if outcome.max_itl_s[i] > 0:
         parts.append(f"longest gap {short_time(outcome.max_itl_s[i])}")
@@ -204,12 +204,12 @@ def story(play: Play, i: int) -> str:
 def verdict(play: Play) -> str:
     """The run in a sentence."""
     counters, outcome = play.result.run.counters, play.result.run.outcome
-    run = f"{_count(len(play.found), 'request')} in {_count(play.num_steps, 'step')}"
+    run = f"{counted(len(play.found), 'request')} in {counted(play.num_steps, 'step')}"
     if not play.num_steps:
         return f"{run}: none fits into the KV memory."
     if counters["preemptions"]:
         again = int(outcome.recomputed_tokens.sum())
-        what = f"{_count(counters['preemptions'], 'preemption')}, {_count(again, 'token')} computed again"
+        what = f"{counted(counters['preemptions'], 'preemption')}, {counted(again, 'token')} computed again"
     else:
         what = "no preemption"
     if play.result.is_batch_delivery:
@@ -225,9 +225,6 @@ def bounds(play: Play) -> str:
     asked = play.result.scenario.workload
     shown = len(play.table.start_s)
     steps = f"its first {shown:,} of {play.num_steps:,} steps" if shown < play.num_steps else f"all {shown:,} steps"
+    first = "The first request" if len(play.found) == 1 else f"The first {len(play.found):,} requests"
     at = "all waiting from the start" if asked.arrivals.kind == "all_at_once" else "arriving as asked"
-    return f"The first {len(play.found):,} requests of the scenario, {at}; {steps}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{first} of the scenario, {at}; {steps}."

@@ -164,6 +164,11 @@ def percent_beside(share: float, limit: float) -> str:
     return text
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 request`, `1,200 requests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def short_number(value: float) -> str:
     """Three significant digits without an exponent; from 10,000 on in thousands, as k."""
     if math.isnan(value):

@@ -72,6 +72,8 @@ def _standing(summary: Summary) -> str:
     share = summary["slo"]["attainment"]
     if summary["flags"]["unstable"]:
         return "Overloaded"
+    if summary["requests"]["total"] == 1:
+        return "A single request"
     if summary["steady_state"] is None:  # all at once: the wait in the queue is no fault of the server
         return "Saturated"
     if share is None:

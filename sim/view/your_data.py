@@ -13,7 +13,7 @@ from sim.lengths_spec import Lengths, Quantiles
 from sim.scenario import Scenario
 from sim.studies.length_profile import Outputs
 from sim.studies.load_curve import mean_rate_rps
-from sim.view.theme import short_number, short_percent
+from sim.view.theme import counted, short_number, short_percent
 from sim.workload import Trace
 
 Data = Trace | Benchmark | Scrape
@@ -76,17 +76,17 @@ def described(data: Data) -> Described:
     if isinstance(data, Benchmark):
         loads = ", ".join(point.load for point in points_of(data)[0]) or "neither users nor rate is known"
         model = f" of {data.model}" if data.model else ""
-        runs = f"{len(data.points):,} run{'s' * (len(data.points) != 1)}"
+        runs = counted(len(data.points), "run")
         return Described(f"{data.name}: benchmark ({data.tool}){model}, {runs}: {loads}.", (data.words, *data.notes))
     parts = [f"{data.name}: metrics of a vLLM server" + (f" with {data.model}" if data.model else "")]
-    parts.append(f"{data.engines} engine{'s' * (data.engines != 1)}")
+    parts.append(counted(data.engines, "engine"))
     if data.finished is not None:
         parts.append(f"{data.finished:,.0f} requests answered since its start")
     return Described(", ".join(parts) + ".", data.notes)
 
 
 def _trace_sentence(trace: Trace) -> str:
-    over = f"{len(trace):,} request{'s' * (len(trace) != 1)}"
+    over = counted(len(trace), "request")
     if trace.arrival_s is None:
         over += ", lengths only"
     elif trace.arrival_s[-1] > 0:
@@ -205,7 +205,7 @@ def _deviation(point: MeasuredPoint, run: Simulated | None) -> str:
 
 def length_words(name: str, count: int, mean: float | None) -> str:
     """Lengths of a server in words."""
-    return f"{name}: {count:,} requests" + ("" if mean is None else f", mean {mean:,.0f} tokens")
+    return f"{name}: {counted(count, 'request')}" + ("" if mean is None else f", mean {mean:,.0f} tokens")
 
 
 def scrape_words(scrape: Scrape) -> Iterator[str]:

@@ -42,6 +42,12 @@ def test_a_run_without_one_answer_says_why():
     assert said(run_view(tiny)) == "Serves nobody: no request fits into the KV memory."
 
 
+def test_a_single_request_saturates_nothing():
+    alone = view("chat", n=1)
+    assert said(alone).startswith("A single request: ")
+    assert all_clear(alone.summary, CALIBRATED).startswith("1 request.")
+
+
 def test_the_textbook_straggler_is_told_in_steps():
     sentence = said(view("textbook-straggler"))
     assert "E2E per token (what the article calls TPOT) is 20 T" in sentence
