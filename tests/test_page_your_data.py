@@ -11,7 +11,7 @@ from sim.benchmarks import Benchmark, read_data, read_scrape
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.view.run_view import run_view
-from sim.view.server_now import beside
+from sim.view.server_now import Beside, beside, beside_rows
 from sim.view.your_data import KINDS, described, measured_points, scrape_lengths, trace_lengths, with_lengths
 from sim.workload import read_trace
 from tests.cost.points import RICH, measured
@@ -224,6 +224,18 @@ def test_a_server_stands_beside_the_simulation_in_the_same_units() -> None:
     assert rows["p50 TPOT"].middle == pytest.approx(1000 * run_view(scenario).summary["metrics"]["tpot_p50_s"])
     assert rows["p50 TPOT"].high == pytest.approx(1.1 * rows["p50 TPOT"].middle)  # the band
     assert 0 < rows["KV blocks in use"].middle < 100
+
+
+def test_a_range_tells_its_unit_once_where_both_ends_have_it() -> None:
+    rows = [
+        Beside("requests", "running", 10.5, 14.7, 21.1, 27.8),
+        Beside("ms", "p50 TTFT", 60.0, 33.4, 36.8, 40.5),
+        Beside("ms", "p99 TTFT", None, 900.0, 1000.0, 1100.0),
+        Beside("ms", "p99 TPOT", 48.0, None, None, None),
+    ]
+    told = beside_rows(rows)
+    assert told["Range"] == ["14.7 to 27.8 requests", "33.4 to 40.5 ms", "900 ms to 1.1 s", "-"]
+    assert told["Server"] == ["10.5 requests", "60 ms", "-", "48 ms"]
 
 
 def test_a_knob_moves_the_simulation_and_not_the_server() -> None:

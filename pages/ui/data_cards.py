@@ -136,7 +136,7 @@ def server(found: Scrape, asked: Asked, current: RunView | None) -> None:
     """A server's metrics beside the present simulation; its lengths as a workload."""
     if current is not None:
         rows = beside(found, current)
-        left, right = side_by_side("server", (3, 2))
+        left, right = side_by_side("server", (4, 3))
         with left, card("server_now", "My server now, beside the simulation"):
             live_plot(data_figures.server_now(rows), "plot_server", _in_words(beside_rows(rows)))
         with right, card("server_table", "The same in numbers"):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.view import theme
 
+ABOVE_PX = 3  # of a note over the plot; a share of its height would leave the margin where a plot grows
 Style = dict[str, Any]
 Run = TypeVar("Run")
 
@@ -51,9 +52,11 @@ def across(x: float, style: Style, **more: Any) -> dict[str, Any]:
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style} | more
 
 
-def note(text: str, x: float = 0.0, y: float = 1.015, **more: Any) -> dict[str, Any]:
+def note(text: str, x: float = 0.0, y: float = 1.0, **more: Any) -> dict[str, Any]:
     """A text at a place of the plot (0 to 1); by default above its left end, where no curve runs."""
     place: dict[str, Any] = {"xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
+    if y == 1:
+        place |= {"yshift": ABOVE_PX}
     if x == 0:
         place |= {"xanchor": "left", "yanchor": "bottom"}
     return place | {"text": text} | more

@@ -14,6 +14,7 @@ from sim.view.operate import CLIENTS
 from sim.view.theme import axis, layout, log_axis, short_number
 from sim.workload.retries import Retry
 
+WIDER_MARGIN_PX = theme.LEFT_MARGIN_PX + 12  # beside ticks of thousands there stands a title of two lines
 INCOMPLETE = "incomplete: more runs are on their way"
 CLIENT_STYLES: dict[Retry, Style] = {
     Retry.NEVER: theme.CURRENT,
@@ -71,7 +72,7 @@ def caps(points: Sequence[CapPoint], cap: int, *, is_complete: bool) -> go.Figur
             shapes=[across(cap, {"color": theme.ORANGE, "width": 1.4, "dash": "dot"}, layer="below")],
             annotations=[note("dots: the cap chosen above" if is_complete else INCOMPLETE)],
             legend=theme.RIGHT_LEGEND | {"traceorder": "normal"},
-            margin={"l": theme.LEFT_MARGIN_PX + 12, "r": 142, "t": 22, "b": 38},
+            margin={"l": WIDER_MARGIN_PX, "r": 142, "t": 22, "b": 38},
         ),
     )
 
@@ -123,6 +124,7 @@ def margins(
             yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4),
             shapes=shapes,
             annotations=[] if is_complete else [note(INCOMPLETE)],
+            margin={"l": WIDER_MARGIN_PX, "r": 14, "t": 22, "b": 38},
             **axes,
         ),
     )

@@ -177,8 +177,8 @@ def bias_curve(
         axes["yaxis" if i == 0 else "yaxis2"] = axis(title, domain=domain, nticks=4, range=[low - room, high + room])
     shapes = [_side(-2.2, 0, theme.VERMILION), _side(0, 2.2, theme.SKY), across(0, {"color": theme.GREY, "width": 1})]
     notes = [
-        note("◂ under-predicts", 0.25, 1.015, yanchor="bottom"),
-        note("over-predicts ▸", 0.75, 1.015, yanchor="bottom"),
+        note("◂ under-predicts", 0.25, yanchor="bottom"),
+        note("over-predicts ▸", 0.75, yanchor="bottom"),
     ]
     if best is not None:
         shapes.append(across(best.best_bias / TWICE, {"color": theme.GREEN, "width": 2, "dash": "dash"}))

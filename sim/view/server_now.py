@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sim.benchmarks import Scrape
 from sim.view.run_view import RunView
-from sim.view.theme import short_number, short_time
+from sim.view.theme import UNDEFINED, short_number, time_parts
 
 Floats = NDArray[np.float64]
 IN_USE = ("held_typical", "held_straggler", "fragmentation", "finished_held", "reserved_unused")  # what vLLM counts
@@ -55,9 +55,7 @@ def beside_rows(rows: list[Beside]) -> dict[str, list[Any]]:
         "": [row.name for row in rows],
         "Server": [_shown(row.server, row.panel) for row in rows],
         "Simulation": [_shown(row.middle, row.panel) for row in rows],
-        "Range": [
-            "-" if row.low is None else f"{_shown(row.low, row.panel)} to {_shown(row.high, row.panel)}" for row in rows
-        ],
+        "Range": [_ends(row.low, row.high, row.panel) for row in rows],
     }
 
 
@@ -71,6 +69,16 @@ def _range(values: Floats) -> tuple[float, float, float]:
 
 
 def _shown(value: float | None, unit: str) -> str:
-    if value is None:
-        return "-"
-    return short_time(value / 1e3) if unit == "ms" else f"{short_number(value)} {unit}"
+    return UNDEFINED if value is None else " ".join(_parts(value, unit))
+
+
+def _ends(low: float | None, high: float | None, unit: str) -> str:
+    """Two values, with their unit once where it is the same."""
+    if low is None or high is None:
+        return UNDEFINED
+    (first, of_first), (last, of_last) = _parts(low, unit), _parts(high, unit)
+    return f"{first}{'' if of_first == of_last else f' {of_first}'} to {last} {of_last}"
+
+
+def _parts(value: float, unit: str) -> tuple[str, str]:
+    return time_parts(value / 1e3) if unit == "ms" else (short_number(value), unit)

@@ -9,7 +9,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.load_curve import LoadPoint, curve
 from sim.view import figures, load_figure, theme
-from sim.view.lines import Pinned
+from sim.view.lines import Pinned, note
 from sim.view.quantity import OUTPUT_RATE, TPOT
 from sim.view.run_view import run_view
 
@@ -184,3 +184,9 @@ def test_a_run_elsewhere_is_marked_and_the_curve_says_that_it_is_not_its_own():
     for figure in told:
         assert list(figure.data[0].y) == pytest.approx([10, 20, 30])
         assert figure.data[2].y[0] == pytest.approx(500)
+
+
+def test_a_note_above_a_plot_stays_within_the_margin_however_high_the_plot_grows():
+    above = note("dots: a limit")
+    assert (above["y"], above["yanchor"]) == (1.0, "bottom")
+    assert above["yshift"] + 11.5 * 1.3 < theme.layout("any")["margin"]["t"]  # the type and its line
