@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sim.catalog.table import rows, unknown
 
+GPUS_OF_A_SERVER = 8  # that its NVLink or Infinity Fabric joins
 VENDORS = {"MI": "AMD", "Gaudi": "Intel", "TPU": "Google"}  # by prefix; all others are NVIDIA's
 
 
@@ -28,6 +29,11 @@ class Gpu(NamedTuple):
     def vendor(self) -> str:
         """Whose it is."""
         return next((vendor for prefix, vendor in VENDORS.items() if self.name.startswith(prefix)), "NVIDIA")
+
+    @property
+    def linked(self) -> int:
+        """How many GPUs talk over that fabric at most: a server's eight, a rack's 72, or a pod's."""
+        return 72 if "NVL72" in self.link else 256 if self.link.startswith("ICI") else GPUS_OF_A_SERVER
 
     @property
     def has_fast_link(self) -> bool:

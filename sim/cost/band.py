@@ -62,6 +62,9 @@ def _of_catalogue(deployment: Deployment, shape: Model, card: Gpu) -> Band:
         return Band(None, f"datasheet estimate: {card.name} with the median efficiency of {whose}", False)
     if deployment.gpus > 1 and not card.has_fast_link:
         return Band(ROUGH_PERCENT, f"±{ROUGH_PERCENT:g} %: several GPUs without NVLink", False)
+    if deployment.tensor_parallel_size > card.linked:
+        text = f"too fast: {deployment.tensor_parallel_size} GPUs taken as linked like the {card.linked} of one server"
+        return Band(None, text, False)
     if deployment.pipeline_parallel_size > 1:
         return Band(ROUGH_PERCENT, f"±{ROUGH_PERCENT:g} %: no pipeline was measured, each stage by its layers", False)
     if shape.is_moe:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from sim.catalog import gpu, gpu_names
+from sim.catalog.gpus import GPUS_OF_A_SERVER
 from sim.cost import band
 from sim.deployment import resolve
 from sim.errors import ScenarioError
 from sim.scenario import Scenario, with_values
 
 SIZES = (1, 2, 4, 8, 16)
-GPUS_OF_A_SERVER = 8
 
 
 def fitting(scenario: Scenario, gpus: Iterable[str] | None = None) -> list[Scenario]:

@@ -36,3 +36,12 @@ def test_every_deployment_says_how_far_to_trust_its_times(
     assert trust.percent == percent
     assert word in trust.text
     assert trust.is_calibrated is is_calibrated
+
+
+def test_tensor_parallelism_beyond_a_server_is_not_trusted() -> None:
+    """Sixteen H100 stand in two servers; of a rack of GB200 all 72 are linked alike."""
+    values = {"deployment.model": "DeepSeek-V3", "deployment.gpu": "H100-SXM", "deployment.tensor_parallel_size": 16}
+    apart = band(with_values(Scenario(), values))
+    assert apart == (None, "too fast: 16 GPUs taken as linked like the 8 of one server", False)
+    rack = band(with_values(Scenario(), values | {"deployment.gpu": "GB200"}))
+    assert rack.percent == 25
