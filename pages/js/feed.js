@@ -1,7 +1,7 @@
 // Answers of a job on the server, as they come: see ui/feed.py.
 
 const RETRY_MS = 1000;
-const REST = 2;   // times as long as the browser took to show an answer: it has other things to do
+const REST = 4;   // times as long as the browser took to show an answer: it has other things to do
 
 const wait = ms => new Promise(wake => setTimeout(wake, ms));
 

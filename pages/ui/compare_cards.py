@@ -103,7 +103,7 @@ def against_load(
     upright = "" if operating is None else " Upright dots: the load as asked."
     if limit or upright:
         st.caption(f"{limit}{upright}".strip())
-    watch(job, "runs", "stop_compare", milestone=2 * len(names))  # as asked, and how far each gets
+    watch(job, "runs", "stop_compare", milestone=len(names))  # all as asked
 
 
 def who_wins(job: CompareJob, unit: str) -> None:

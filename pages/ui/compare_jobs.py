@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import Any
 
 import streamlit as st
 from ui.job import Job, release, task
@@ -20,17 +21,16 @@ AS_ASKED, REACH = 0.0, -1.0  # in place of a load: the run as asked, and the lar
 
 
 class CompareJob(Job[Key, Found]):
-    """Runs as asked first, in the order chosen, then how far each gets, then load by load from the highest down."""
+    """Runs as asked first, in the order chosen, then load by load from the highest down, then how far each gets."""
 
     def __init__(
         self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], pool: Executor, *, same_limits: bool
     ) -> None:
         self.loads: tuple[float, ...] = ()
         self._is_prepared = False
+        self._points: dict[str, list[Compared | None]] = {name: [] for name in names}
         tasks: dict[Key, Callable[[], Found]] = {
-            (name, of): task(function, scenario, name, trace, same_limits=same_limits)
-            for of, function in ((AS_ASKED, compare.row), (REACH, compare.reach))
-            for name in names
+            (name, AS_ASKED): task(compare.row, scenario, name, trace, same_limits=same_limits) for name in names
         }
         super().__init__(tasks, pool)
         self._hand_out(task(self._prepare, scenario, trace, names, same_limits=same_limits))
@@ -44,19 +44,32 @@ class CompareJob(Job[Key, Found]):
         """Find the loads and hand out the runs."""
         ceilings = [compare.ceiling(scenario, name, trace, same_limits=same_limits) for name in names]
         try:
-            own = loads(without_load(scenario), trace)
+            own = loads(without_load(scenario), trace, compare.SHARES)
         except ScenarioError:  # the page says why, of every scheduler
             own = ()
         self.loads = compare.loads_of_all(own, ceilings)
-        full = full_load(scenario, own)
+        about = {"full_load": full_load(scenario, own), "same_limits": same_limits}
         more: dict[Key, Callable[[], Found]] = {}
         for load in self.loads[::-1]:
-            more |= {
-                (name, load): task(compare.at, scenario, name, load, trace, full_load=full, same_limits=same_limits)
-                for name in names
-            }
+            more |= {(name, load): task(self._point, scenario, name, load, trace, about) for name in names}
+        if not self.loads:
+            more = {(name, REACH): task(compare.reach, scenario, name, trace, **about) for name in names}
         self.add(more)
         self._is_prepared = True  # last: from here on the job may be complete
+
+    def _point(
+        self, scenario: Scenario, name: str, load: float, trace: Trace | None, about: dict[str, Any]
+    ) -> Compared | None:
+        """A run against load; the last of a scheduler hands out the search for how far it gets."""
+        found = compare.at(scenario, name, load, trace, **about)
+        with self._changed:
+            points = self._points[name]
+            points.append(found)
+            is_last = len(points) == len(self.loads)
+        if is_last:
+            known = [each for each in points if each is not None]
+            self.add({(name, REACH): task(compare.reach, scenario, name, trace, points=known, **about)})
+        return found
 
 
 def compare_job(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> CompareJob:

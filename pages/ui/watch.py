@@ -12,7 +12,7 @@ from ui.feed import publish
 from ui.job import Job, K, V
 from ui.live_plot import live_plot, spec_of
 
-POLL_S = 0.3
+POLL_S = 0.4
 APART_S = 1.0  # runs of a page whose jobs end one after the other: each draws every chart
 
 

@@ -1,5 +1,7 @@
 """How long one iteration of a deployment takes. Source: cost.md."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,13 +50,21 @@ def stage_times(scenario: Scenario, max_tokens: int | None = None) -> list[StepT
     if max_tokens is None:
         resolved = resolve(scenario)
         max_tokens = resolved.max_num_batched_tokens + resolved.max_num_seqs
-    tokens = np.arange(max(2, min(max_tokens, LONGEST_TABLE) + 1), dtype=np.float64)
+    size = max(2, min(max_tokens, LONGEST_TABLE) + 1)
     cost, deployment = scenario.cost, scenario.deployment
     stages = stages_of(model(deployment.model), deployment.pipeline_parallel_size)
     if cost.source == "constant":
-        return [StepTime(np.full(len(tokens), cost.step_ms / 1000 * each.share), 0.0, 0.0, 0.0) for each in stages]
+        return [StepTime(np.full(size, cost.step_ms / 1000 * each.share), 0.0, 0.0, 0.0) for each in stages]
     host_ms = host_ms_of(scenario.scheduler.system) if cost.host_ms is None else cost.host_ms
-    return [deployment_step_time(deployment, tokens, host_ms, cost.calibrated_step, each) for each in stages]
+    return [_kept(deployment, size, host_ms, cost.calibrated_step, each) for each in stages]
+
+
+@lru_cache(maxsize=64)
+def _kept(
+    deployment: Deployment, size: int, host_ms: float, calibrated: CalibratedStep | None, stage: Stage
+) -> StepTime:
+    """The same table for every run of a study, which asks for it a hundred times; nobody writes into it."""
+    return deployment_step_time(deployment, np.arange(size, dtype=np.float64), host_ms, calibrated, stage)
 
 
 def deployment_step_time(

@@ -18,7 +18,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.steady import FEWEST_TURNS
 from sim.studies.load_curve import at_load, load_of
-from sim.studies.rate_search import LargestRate, SustainedRate, largest_rate, summarised
+from sim.studies.rate_search import LARGEST_FACTOR, LargestRate, SustainedRate, largest_rate, summarised
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.summary import flags, period_s
 from sim.workload import Trace
@@ -31,7 +31,7 @@ GROWTH = 1.1  # of its requests, at least
 OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
-LEAST_SHARE = 1e-3  # of the saturated rate: where it ends; whoever passes at less serves nobody
+LEAST_SHARE = 1e-2  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
 Criterion = Callable[[Result], bool]
 
@@ -46,6 +46,16 @@ class TooShortError(ScenarioError):
     def __init__(self, sentence: str, needed: int) -> None:
         super().__init__(sentence)
         self.needed = needed  # requests
+
+
+class Known(NamedTuple):
+    """What is known before a search: loads up to one are sustained, none from another on."""
+
+    passed_rps: float = 0.0
+    failed_rps: float = math.inf
+
+
+NOTHING_KNOWN = Known()
 
 
 class Searched(NamedTuple):
@@ -160,16 +170,17 @@ def search_long_enough(
     is_sustained: Criterion | None = None,
     share: float = ATTAINMENT,
     replication: int = 0,
+    known: Known = NOTHING_KNOWN,
 ) -> Searched:
     """`search`, with more requests where the scenario's are too few for the rate that its server sustains."""
     while True:
         try:
-            return search(scenario, trace, is_sustained=is_sustained, share=share, replication=replication)
+            return search(scenario, trace, is_sustained=is_sustained, share=share, replication=replication, known=known)
         except TooShortError as error:
             if trace is not None or error.needed > MOST_REQUESTS:
                 raise
             more = max(error.needed, math.ceil(GROWTH * scenario.workload.num_requests))
-            scenario = with_values(scenario, {"workload.num_requests": more})
+            scenario, known = with_values(scenario, {"workload.num_requests": more}), NOTHING_KNOWN
 
 
 def search(
@@ -179,6 +190,7 @@ def search(
     is_sustained: Criterion | None = None,
     share: float = ATTAINMENT,
     replication: int = 0,
+    known: Known = NOTHING_KNOWN,
 ) -> Searched:
     """Search one replication.
 
@@ -192,6 +204,8 @@ def search(
     share : float
         0 to 1.
     replication : int
+    known : Known, optional
+        From runs of the same requests, which are not made again.
 
     Raises
     ------
@@ -207,6 +221,8 @@ def search(
     best: dict[float, Result] = {}
 
     def passes(rate_rps: float) -> bool:
+        if rate_rps <= known.passed_rps or rate_rps >= known.failed_rps:
+            return rate_rps <= known.passed_rps
         result = server.run(rate_rps, replication)
         if flags(result)["unstable"] or not server.is_sustained(result):
             return False
@@ -214,16 +230,16 @@ def search(
         best[rate_rps] = result
         return True
 
-    found = largest_rate(
-        passes,
-        START_SHARE * ceiling_rps,
-        floor_rps=LEAST_SHARE * ceiling_rps,
-        ceiling_rps=ceiling_rps,
-        factor=FIRST_FACTOR,
-    )
+    highest_rps, start_rps, factor = min(known.failed_rps, ceiling_rps), START_SHARE * ceiling_rps, FIRST_FACTOR
+    if known.passed_rps:
+        start_rps = (known.passed_rps + highest_rps) / 2
+    elif known.failed_rps < math.inf:
+        start_rps, factor = highest_rps / LARGEST_FACTOR, LARGEST_FACTOR
+    floor_rps = LEAST_SHARE * ceiling_rps
+    found = largest_rate(passes, start_rps, floor_rps=floor_rps, ceiling_rps=highest_rps, factor=factor)
     if not found.is_settled:
         raise OutOfReachError(_nothing_found(server, ceiling_rps, share, replication))
-    result = best[found.rate_rps]
+    result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
     return Searched(
         found, result.attainment.share, float(result.run.outcome.emitted.mean()), float(result.is_truncated.mean())

@@ -13,8 +13,22 @@ from sim.metrics import percentile, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.capacity import ATTAINMENT, FEWEST_REQUESTS, OutOfReachError, search_long_enough
-from sim.studies.load_curve import SHARES_OF_CAPACITY, USERS, at_load, is_closed, with_enough, without_load
+from sim.studies.capacity import (
+    ATTAINMENT,
+    FEWEST_REQUESTS,
+    NOTHING_KNOWN,
+    Known,
+    OutOfReachError,
+    search_long_enough,
+)
+from sim.studies.load_curve import (
+    MAX_REQUESTS,
+    USERS,
+    at_load,
+    is_closed,
+    with_enough,
+    without_load,
+)
 from sim.studies.rate_search import largest_rate
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.summary import flags
@@ -26,6 +40,8 @@ Floats = NDArray[np.float64]
 TIME_POINTS = 120  # of the memory curves
 INSTANTS = 200  # at which batches are looked at
 TARGET = ATTAINMENT  # share of requests within all limits that a load is held to
+SHARES = (0.1, 0.35, 0.6, 0.87, 1.02, 1.15, 1.35)  # of what one takes in: loads to compare at
+CLEARLY = 1.1  # times the highest load of the own curve: nearer ones say nothing new
 FIRST_USERS = 32.0  # that the search begins with
 USED = (Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER)
 WASTED = (Bin.FRAGMENTATION, Bin.FINISHED_HELD, Bin.RESERVED_UNUSED)
@@ -133,8 +149,8 @@ def loads_of_all(own: tuple[float, ...], ceilings: Iterable[float]) -> tuple[flo
         Of the schedulers; NaN is left out, and so is the infinity of a closed loop.
     """
     most = max((each for each in ceilings if math.isfinite(each)), default=0.0)
-    every = (float(f"{share * most:.3g}") for share in SHARES_OF_CAPACITY)
-    return own + tuple(load for load in every if load > max(own, default=math.inf))
+    every = (float(f"{share * most:.3g}") for share in SHARES)
+    return own + tuple(load for load in every if load > CLEARLY * max(own, default=math.inf))
 
 
 def at(
@@ -230,11 +246,26 @@ def overall_cv(output_len: NDArray[np.int64]) -> float:
     return float(output_len.std() / output_len.mean())
 
 
-def reach(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limits: bool = False) -> float:
+def reach(
+    scenario: Scenario,
+    name: str,
+    trace: Trace | None = None,
+    *,
+    points: Iterable[Compared] = (),
+    full_load: float = math.inf,
+    same_limits: bool = False,
+) -> float:
     """Largest load at which one scheduler keeps a share `TARGET` of requests within all limits; 0 where it is none.
 
     A rate is searched as `capacity` searches it, in the first replication; users of a closed loop likewise. NaN where
     there is no limit or no load to search, or the scheduler cannot run.
+
+    Parameters
+    ----------
+    points : iterable of Compared
+        Its runs at other loads, as of `at`: the search begins between those that are kept and those that are not.
+    full_load : float
+        From which on they have all requests.
     """
     try:
         asked = without_load(with_system(scenario, name, same_limits=same_limits))
@@ -242,14 +273,28 @@ def reach(scenario: Scenario, name: str, trace: Trace | None = None, *, same_lim
             return math.nan
         if is_closed(asked):
             return _most_users(asked, trace)
-        if trace is None:
-            requests = max(asked.workload.num_requests, FEWEST_REQUESTS)
-            asked = with_values(asked, {"workload.num_requests": requests})
-        return search_long_enough(asked, trace, share=TARGET).search.rate_rps
+        known, requests = NOTHING_KNOWN, asked.workload.num_requests
+        if trace is None and FEWEST_REQUESTS <= requests <= MAX_REQUESTS:
+            known = _known(points, full_load)
+        elif trace is None:
+            asked = with_values(asked, {"workload.num_requests": max(requests, FEWEST_REQUESTS)})
+        return search_long_enough(asked, trace, share=TARGET, known=known).search.rate_rps
     except OutOfReachError:
         return 0.0
     except ScenarioError:
         return math.nan
+
+
+def _known(points: Iterable[Compared], full_load: float) -> Known:
+    """Between which loads the answer lies; a run with fewer requests may show that a load is too much, no more."""
+    passed, failed = 0.0, math.inf
+    for point in sorted(points, key=lambda each: each.load):
+        if point.is_unstable or point.attainment < TARGET:
+            failed = point.load
+            break
+        if point.load >= full_load:
+            passed = point.load
+    return Known(passed, failed)
 
 
 def most_users(scenario: Scenario) -> float:

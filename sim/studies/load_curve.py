@@ -101,7 +101,9 @@ def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scen
     return with_values(scenario, {"workload.arrivals.rate_rps": float(load)})
 
 
-def loads(scenario: Scenario, trace: Trace | None = None) -> tuple[float, ...]:
+def loads(
+    scenario: Scenario, trace: Trace | None = None, shares: Sequence[float] = SHARES_OF_CAPACITY
+) -> tuple[float, ...]:
     """Loads to run: users in powers of two, or shares of the rate that the server sustains when saturated."""
     if is_closed(scenario):
         return tuple(float(users) for users in USERS if users <= max(scenario.workload.num_requests, 1))
@@ -109,7 +111,7 @@ def loads(scenario: Scenario, trace: Trace | None = None) -> tuple[float, ...]:
     result = simulate(full, replayed(full, trace))
     tokens_a_request = max(float(result.run.outcome.emitted.mean()), 1.0)
     capacity_rps = plateau_tokens_per_s(result) / tokens_a_request
-    return tuple(float(f"{share * capacity_rps:.3g}") for share in SHARES_OF_CAPACITY if capacity_rps > 0)
+    return tuple(float(f"{share * capacity_rps:.3g}") for share in shares if capacity_rps > 0)
 
 
 def point(scenario: Scenario, load: float, trace: Trace | None = None, *, full_load: float = 1.0) -> LoadPoint:

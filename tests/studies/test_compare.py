@@ -8,7 +8,7 @@ import pytest
 from sim import preset, simulate, with_values
 from sim.scenario import Scenario
 from sim.studies import compare
-from sim.studies.capacity import capacity
+from sim.studies.capacity import Server, capacity
 from sim.studies.compare import overall_cv, row, with_system
 from tests.cases import BASE, STATIC, run, trace
 
@@ -47,6 +47,30 @@ def test_who_keeps_a_trace_at_no_speed_keeps_no_load() -> None:
     assert compare.reach(with_values(FOUR_SEATS, values), "vllm_v1", rows) == 0
 
 
+@pytest.mark.parametrize("loads", [(0.1, 0.4, 0.6), (0.2, 0.49), (0.6, 0.9), (0.51,), (0.05, 0.2)])
+def test_runs_that_are_there_are_not_made_again_and_change_nothing(loads, monkeypatch) -> None:
+    """The limit is half a request a second, whichever loads were run before; kept ones all have a thousand requests."""
+    whole = with_values(FOUR_SEATS, {"workload.num_requests": 1000})
+    points = [compare.at(whole, "vllm_v1", load) for load in loads]
+    tried: list[float] = []
+    run = Server.run
+    monkeypatch.setattr(
+        Server, "run", lambda self, rate, replication: tried.append(rate) or run(self, rate, replication)
+    )
+    assert 0.975 * 0.5 <= compare.reach(whole, "vllm_v1", points=points, full_load=0.1) <= 0.5
+    assert all(rate < 0.5 or rate < min(load for load in (*loads, 1.0) if load > 0.5) for rate in tried)
+    assert all(rate > max((load for load in loads if load < 0.5), default=0.0) for rate in tried)
+
+
+def test_a_shorter_run_does_not_show_that_a_load_is_kept() -> None:
+    """A few requests at 0.6 a second are over before the queue is long; all of them show that 0.5 is the limit."""
+    whole = with_values(FOUR_SEATS, {"workload.num_requests": 1000})
+    few = compare.at(with_values(FOUR_SEATS, {"workload.num_requests": 4}), "vllm_v1", 0.6)
+    assert few is not None
+    assert few.attainment == 1.0
+    assert 0.975 * 0.5 <= compare.reach(whole, "vllm_v1", points=[few], full_load=1.0) <= 0.5
+
+
 def test_it_is_what_capacity_finds_in_its_first_replication() -> None:
     crowded = preset("mixed-priority")
     found = capacity(with_values(crowded, {"replications": 1})).sustained.rate_rps
@@ -62,9 +86,10 @@ def test_beyond_its_ceiling_a_queue_grows_without_end() -> None:
 
 def test_loads_go_on_to_what_the_best_of_them_takes_in() -> None:
     """A server of the scenario's own that is full at 1 request/s says nothing of one that is full at 10."""
-    own = (0.1, 0.35, 0.6, 0.75, 0.87, 0.95, 1.02, 1.15, 1.35)
+    own = (0.1, 0.35, 0.6, 0.87, 1.02, 1.15, 1.35)
     assert compare.loads_of_all(own, [1.0, math.nan]) == own
-    assert compare.loads_of_all(own, [1.0, 10.0]) == (*own, 3.5, 6.0, 7.5, 8.7, 9.5, 10.2, 11.5, 13.5)
+    assert compare.loads_of_all(own, [1.0, 10.0]) == (*own, 3.5, 6.0, 8.7, 10.2, 11.5, 13.5)
+    assert compare.loads_of_all(own, [1.05]) == own  # 1.42 would say nothing new
     assert compare.loads_of_all((1.0, 2.0), [math.inf]) == (1.0, 2.0)
     assert compare.loads_of_all((), [2.0]) == ()
 
