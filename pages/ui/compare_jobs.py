@@ -1,5 +1,6 @@
 """The job of Schedulers: each chosen one as asked, then against load."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
@@ -28,6 +29,7 @@ class CompareJob(Job[Key, Found]):
     ) -> None:
         self.loads: tuple[float, ...] = ()
         self._is_prepared = False
+        self._ceilings: dict[str, float] = {}
         self._points: dict[str, list[Compared | None]] = {name: [] for name in names}
         tasks: dict[Key, Callable[[], Found]] = {
             (name, AS_ASKED): task(compare.row, scenario, name, trace, same_limits=same_limits) for name in names
@@ -42,12 +44,12 @@ class CompareJob(Job[Key, Found]):
 
     def _prepare(self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> None:
         """Find the loads and hand out the runs."""
-        ceilings = [compare.ceiling(scenario, name, trace, same_limits=same_limits) for name in names]
+        self._ceilings = {name: compare.ceiling(scenario, name, trace, same_limits=same_limits) for name in names}
         try:
             own = loads(without_load(scenario), trace, compare.SHARES)
         except ScenarioError:  # the page says why, of every scheduler
             own = ()
-        self.loads = compare.loads_of_all(own, ceilings)
+        self.loads = compare.loads_of_all(own, self._ceilings.values())
         about = {"full_load": full_load(scenario, own), "same_limits": same_limits}
         more: dict[Key, Callable[[], Found]] = {}
         for load in self.loads[::-1]:
@@ -67,8 +69,10 @@ class CompareJob(Job[Key, Found]):
             points.append(found)
             is_last = len(points) == len(self.loads)
         if is_last:
-            known = [each for each in points if each is not None]
-            self.add({(name, REACH): task(compare.reach, scenario, name, trace, points=known, **about)})
+            about = about | {"points": [each for each in points if each is not None]}
+            if math.isfinite(self._ceilings[name]):
+                about["ceiling_rps"] = self._ceilings[name]
+            self.add({(name, REACH): task(compare.reach, scenario, name, trace, **about)})
         return found
 
 

@@ -5,6 +5,7 @@ Source: metrics.md, section 2.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
@@ -37,7 +38,14 @@ Criterion = Callable[[Result], bool]
 
 
 class OutOfReachError(ScenarioError):
-    """No rate that was tried is sustained."""
+    """No rate that was tried is sustained; the reason takes a run, which is made when somebody reads it."""
+
+    def __init__(self, reason: Callable[[], str]) -> None:
+        super().__init__()
+        self._reason = reason
+
+    def __str__(self) -> str:
+        return self._reason()
 
 
 class TooShortError(ScenarioError):
@@ -49,10 +57,11 @@ class TooShortError(ScenarioError):
 
 
 class Known(NamedTuple):
-    """What is known before a search: loads up to one are sustained, none from another on."""
+    """What is known before a search: rates up to one are sustained, none from another on, and what full seats serve."""
 
     passed_rps: float = 0.0
     failed_rps: float = math.inf
+    ceiling_rps: float = 0.0  # 0: not known
 
 
 NOTHING_KNOWN = Known()
@@ -215,7 +224,7 @@ def search(
     """
     _check(scenario, trace, has_limits=is_sustained is None)
     server = Server(scenario, trace, is_sustained or within_slo(share))
-    ceiling_rps = server.ceiling_rps(replication)
+    ceiling_rps = known.ceiling_rps or server.ceiling_rps(replication)
     if not ceiling_rps > 0:
         raise ScenarioError("workload is all rejected: no request fits the server")
     best: dict[float, Result] = {}
@@ -238,7 +247,7 @@ def search(
     floor_rps = LEAST_SHARE * ceiling_rps
     found = largest_rate(passes, start_rps, floor_rps=floor_rps, ceiling_rps=highest_rps, factor=factor)
     if not found.is_settled:
-        raise OutOfReachError(_nothing_found(server, ceiling_rps, share, replication))
+        raise OutOfReachError(partial(_nothing_found, server, ceiling_rps, share, replication))
     result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
     return Searched(

@@ -253,6 +253,7 @@ def reach(
     *,
     points: Iterable[Compared] = (),
     full_load: float = math.inf,
+    ceiling_rps: float = 0.0,
     same_limits: bool = False,
 ) -> float:
     """Largest load at which one scheduler keeps a share `TARGET` of requests within all limits; 0 where it is none.
@@ -266,6 +267,8 @@ def reach(
         Its runs at other loads, as of `at`: the search begins between those that are kept and those that are not.
     full_load : float
         From which on they have all requests.
+    ceiling_rps : float
+        As of `ceiling`; 0 where it is not known.
     """
     try:
         asked = without_load(with_system(scenario, name, same_limits=same_limits))
@@ -275,7 +278,7 @@ def reach(
             return _most_users(asked, trace)
         known, requests = NOTHING_KNOWN, asked.workload.num_requests
         if trace is None and FEWEST_REQUESTS <= requests <= MAX_REQUESTS:
-            known = _known(points, full_load)
+            known = _known(points, full_load)._replace(ceiling_rps=ceiling_rps)
         elif trace is None:
             asked = with_values(asked, {"workload.num_requests": max(requests, FEWEST_REQUESTS)})
         return search_long_enough(asked, trace, share=TARGET, known=known).search.rate_rps
