@@ -10,7 +10,7 @@ from sim.studies.rate_search import WIDTH
 from sim.systems import SYSTEMS
 from sim.view.theme import short_number, short_percent, short_time
 
-DEFAULT = ("static", "orca", "vllm_v0", "vllm_v1", "sarathi", "s3", "rank")
+DEFAULT = ("static", "orca", "vllm_v1", "sarathi", "s3", "rank")
 STAR = "★"  # of the best in a column
 MOST = 8  # systems that a picture can hold
 COLUMNS = {  # column of the table: field, factor, whether more is better
