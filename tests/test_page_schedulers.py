@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from sim import preset, simulate, with_values
 from sim.studies.compare import compared
+from sim.view.compare import DEFAULT
 from tests.page_script import finished, headline, open_page, turn
 
 N = "400"
@@ -61,7 +62,7 @@ def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) 
 
 def test_what_cannot_run_is_said_once_each() -> None:
     app = open_schedulers(maxlen="131072", blocks="100")
-    assert len(app.warning) == 7
+    assert len(app.warning) == len(DEFAULT)
     assert all("max_model_len is 131072" in each.value for each in app.warning)
 
 

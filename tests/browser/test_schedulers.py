@@ -9,7 +9,7 @@ import pytest
 from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.load_curve import SHARES_OF_CAPACITY
+from sim.studies.compare import SHARES
 from sim.systems import SYSTEMS
 from tests.browser.answers import number, plot, press, seconds, verdict, wait_for_results
 
@@ -129,7 +129,7 @@ def test_same_limits_move_the_others_and_leave_the_scenarios_own(server, page, s
     assert seconds(after[0][column]) == seconds(before[0][column])
     now, then = (dict(zip(*drawn[own], strict=True)) for drawn in (lines(page, "y2"), curves))
     both = now.keys() & then.keys()  # loads go on to what the best of them takes in
-    assert len(both) >= len(SHARES_OF_CAPACITY)
+    assert len(both) >= len(SHARES)
     assert all(now[load] == then[load] for load in both)
     assert seconds(after[others.index("Sarathi-Serve") + 1][column]) > 2 * seconds(
         before[others.index("Sarathi-Serve") + 1][column]
