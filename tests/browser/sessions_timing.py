@@ -48,7 +48,7 @@ class Session:
             client.widget_states.widgets.add(id=self.ids["preset"], string_value=PRESET)
             client.widget_states.widgets.add(id=self.ids["at"]).string_array_value.data.append("as asked")
             client.widget_states.widgets.add(id=self.ids[KNOB]).string_array_value.data.append(position)
-            client.query_string += f"&{KNOB}={position}"
+            client.query_string = self.query.rpartition("&")[0] + f"&{KNOB}={position}"
         began = time.perf_counter()
         await self.socket.send(message.SerializeToString())
         missing, num_tiles, painted = set(CURVES), 0, None
