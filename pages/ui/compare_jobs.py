@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 from ui.job import Job, release, task
-from ui.pool import shared_pool
+from ui.pool import page_waits, shared_pool
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
@@ -18,6 +18,7 @@ from sim.workload import Trace
 
 Key = tuple[str, float]  # scheduler and load
 Found = Row | Compared | float | None
+PATIENCE_S = 0.5
 AS_ASKED, REACH = 0.0, -1.0  # in place of a load: the run as asked, and the largest load within the limits
 
 
@@ -34,13 +35,19 @@ class CompareJob(Job[Key, Found]):
         tasks: dict[Key, Callable[[], Found]] = {
             (name, AS_ASKED): task(compare.row, scenario, name, trace, same_limits=same_limits) for name in names
         }
-        super().__init__(tasks, pool)
+        self._rows = tasks.keys()
+        super().__init__(tasks, pool, head_start_s=0.0)
         self._hand_out(task(self._prepare, scenario, trace, names, same_limits=same_limits))
 
     @property
     def is_complete(self) -> bool:
         """Whether every run is there, those against load among them."""
         return self._is_prepared and super().is_complete
+
+    def wait_for_rows(self) -> None:
+        """Wait for the runs as asked, but not for long: a page that has them need not be made again for them."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_done or self._rows <= self.found.keys(), PATIENCE_S)
 
     def _prepare(self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> None:
         """Find the loads and hand out the runs."""
@@ -79,7 +86,10 @@ class CompareJob(Job[Key, Found]):
 def compare_job(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> CompareJob:
     """The chosen schedulers on the scenario on screen, started where they are new."""
     key = scenario.model_dump_json(exclude={"about"})
-    return _compare(key, trace.sha256 if trace else "", names, same_limits, scenario, trace)
+    job = _compare(key, trace.sha256 if trace else "", names, same_limits, scenario, trace)
+    with page_waits():
+        job.wait_for_rows()
+    return job
 
 
 def rows_of(job: CompareJob, names: tuple[str, ...]) -> dict[str, Row]:

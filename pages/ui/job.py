@@ -76,6 +76,7 @@ class Job(Generic[K, V]):
         value = task()
         with self._changed:
             self.found = {**self.found, key: value}
+            self._changed.notify_all()
 
     def _do(self, work: Callable[[], None]) -> None:
         self.stop.wait(max(self._begin_s - time.monotonic(), 0.0))
