@@ -46,22 +46,3 @@ def press(page: Any, key: str, button: str) -> None:
     knob = page.locator(f".st-key-{key} input[type=range]").first
     knob.focus()
     knob.press(button)
-
-
-QUIET_MS = 400  # a page that runs once more at the end of a job is at rest for a moment in between
-IS_AT_REST = """
-([words, quiet]) => {
-  const isAtRest = document.querySelector('h1') && !document.querySelector('h1').innerText.includes(words)
-    && document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning'
-    && !document.querySelector('[data-testid="stProgress"]')
-    && ![...document.querySelectorAll('button')].some(each => each.innerText === 'Stop');
-  window.restsSince = isAtRest ? window.restsSince ?? performance.now() : null;
-  return isAtRest && performance.now() - window.restsSince > quiet;
-}
-"""
-
-
-def wait_for_results(page: Any, words_while_searching: str) -> None:
-    """Until the page has been drawn and nothing on it is being computed."""
-    page.evaluate("window.restsSince = null")
-    page.wait_for_function(IS_AT_REST, arg=[words_while_searching, QUIET_MS], timeout=240_000)

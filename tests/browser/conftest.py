@@ -2,24 +2,18 @@
 
 import os
 import shutil
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync")  # fmt: skip
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+from tests.browser.launch import BROWSERS, FLAGS, start_server
+from tests.browser.rest import wait_until_drawn
+
 AXE = "axe-core@4.14.1"  # MPL-2.0, not ours to carry: fetched when the test runs
-SVGS_OF_A_CHART = 3
-CHARTS = 4
 OWN = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:", "file:")
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
@@ -29,27 +23,6 @@ def missing(what: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(what)
     pytest.skip(what)
-
-
-def start_server(log: Path, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
-    """Start the dashboard on a free port; returns it with its address as soon as it answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    options = [f"--server.port={port}", "--server.address=127.0.0.1"]
-    with log.open("w") as out:
-        process = subprocess.Popen([*command, *options], cwd=ROOT, stdout=out, stderr=out, env=os.environ | environment)
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        assert process.poll() is None, f"the server died: {log.read_text()}"
-        try:
-            urllib.request.urlopen(url + "/_stcore/health", timeout=1)
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return process, url
-    raise AssertionError(f"the server does not answer: {log.read_text()}")
 
 
 @pytest.fixture(scope="session")
@@ -112,30 +85,10 @@ def is_ours(message: Any) -> bool:
     return message.type == "error" and "/_stcore/" not in message.location["url"]
 
 
-# Elements fade in, and our style sheet (ui/style.py) takes hold, a moment after the script has ended.
-FADED_IN = """
-() => !document.getAnimations().some(a => a instanceof CSSTransition && a.playState === 'running')
-  && [...document.querySelectorAll('[data-testid="stCaptionContainer"] p')]
-    .every(e => getComputedStyle(e).opacity === '0.82')
-"""
-
-
 @pytest.fixture
 def settled(page: Any) -> Callable[..., None]:
-    """Waits until the script has run, nothing on the page is stale and all charts are drawn."""
-
-    def wait(charts: int = CHARTS) -> None:
-        page.wait_for_selector("h1", timeout=120_000)  # before the first run the script does not run either
-        page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=120_000)
-        page.wait_for_function(
-            "n => document.querySelectorAll('.js-plotly-plot .main-svg').length >= n"
-            " && !document.querySelector('[data-stale=\"true\"]')",
-            arg=charts * SVGS_OF_A_CHART,
-            timeout=120_000,
-        )
-        page.wait_for_function(FADED_IN, timeout=120_000)
-
-    return wait
+    """Waits until the script has run and that many charts, and all else, are drawn."""
+    return partial(wait_until_drawn, page)
 
 
 @pytest.fixture(scope="session")

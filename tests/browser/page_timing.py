@@ -17,7 +17,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from conftest import BROWSERS, FLAGS, start_server
+from launch import BROWSERS, FLAGS, start_server
 
 REPEATS = 3
 FIRST_S, ALL_S = 1.0, 3.0  # limits

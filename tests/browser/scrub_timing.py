@@ -15,7 +15,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from conftest import BROWSERS, FLAGS, start_server
+from launch import BROWSERS, FLAGS, start_server
 from scrub_page import TEXTS, THUMB
 
 KNOB, POSITIONS = "rate", ["5", "6", "8", "10", "12", "15"]

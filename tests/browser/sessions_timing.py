@@ -18,7 +18,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from conftest import start_server
+from launch import start_server
 
 SESSIONS, MOVES, EVERY_S = 10, 15, 2.0
 PRESET = "chat"

@@ -8,7 +8,8 @@ from sim.presets import preset
 from sim.studies.bill import bill
 from sim.studies.capacity import capacity
 from sim.studies.load_curve import without_load
-from tests.browser.answers import number, press, tile, verdict, wait_for_results
+from tests.browser.answers import number, press, tile, verdict
+from tests.browser.rest import wait_for_results
 
 pytestmark = pytest.mark.slow  # waits for studies to end
 
@@ -20,7 +21,7 @@ def wait_for_answer(page):
 
 
 @pytest.mark.parametrize("name", ["code", "summarisation"])
-def test_how_many_gpus_50_requests_a_second_need_and_at_what_price(server, page, settled, name):
+def test_how_many_gpus_50_requests_a_second_need_and_at_what_price(server, page, name):
     page.goto(f"{server}/capacity?preset={name}")
     wait_for_answer(page)
     read = re.match(
@@ -37,7 +38,7 @@ def test_how_many_gpus_50_requests_a_second_need_and_at_what_price(server, page,
     assert number(tile(page, "Price of 1M output tokens")) == pytest.approx(cost.usd_per_million_tokens, rel=0.01)
 
 
-def test_a_link_restores_load_headroom_share_and_price(server, page, settled):
+def test_a_link_restores_load_headroom_share_and_price(server, page):
     page.goto(f"{server}/capacity?n=1500&need=120&room=10&within=95&usd=3.5&ifcap=256")
     wait_for_answer(page)
     assert verdict(page).startswith("120 requests/s need ")

@@ -67,6 +67,7 @@ def test_a_knob_moves_the_simulation_and_leaves_the_server(server, page, settled
     drop(page, DATA / "scrapes" / "vllm.prom")
     settled(charts=1)
     cells = "[...document.querySelectorAll('[data-testid=stDataFrame] td')].map(cell => cell.textContent)"
+    page.wait_for_function(f"{cells}.length > 0")  # the grid writes its table for screen readers after its canvas
     before = page.evaluate(cells)
     press(page, "rate", "End")
     page.wait_for_url("**rate=*")

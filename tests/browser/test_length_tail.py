@@ -1,7 +1,6 @@
 """Length tail in a real browser: answers read off the page, progressive, live and accessible."""
 
 import re
-from typing import Any
 
 import pytest
 
@@ -9,19 +8,12 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
 from tests.browser.answers import press, verdict
+from tests.browser.rest import wait_for_results
 
 pytestmark = pytest.mark.slow  # waits for studies to end
 
 CHARTS = 6
-
-
-def complete(page: Any) -> None:
-    """Waits until both jobs are done; the kernels of exact admission may have to be compiled first."""
-    page.wait_for_function(
-        "document.querySelector('h1')?.innerText.includes('Without length variance')"
-        " && !document.querySelector('.st-key-stop_worlds, .st-key-stop_spread')",
-        timeout=300_000,
-    )
+COMPUTING = "being computed"
 
 
 @pytest.mark.parametrize("name", ["long-prompts", "closed-loop"])
@@ -36,18 +28,16 @@ def test_how_much_the_longest_hold_can_be_read_off(server, page, settled, name):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(server, page, settled, violations, scheme):
+def test_axe_finds_no_violation(server, page, violations, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/length_tail?preset=memory-pressure&n=1000")
-    complete(page)
-    settled(charts=CHARTS)
+    wait_for_results(page, COMPUTING, CHARTS)
     assert violations() == ""
 
 
-def test_a_knob_moves_lengths_and_leaves_the_real_data_sets(server, page, settled):
+def test_a_knob_moves_lengths_and_leaves_the_real_data_sets(server, page):
     page.goto(f"{server}/length_tail?preset=memory-pressure&n=1000")
-    complete(page)
-    settled(charts=CHARTS)
+    wait_for_results(page, COMPUTING, CHARTS)
     lines = (
         "(n => document.querySelector('.st-key-plot_lengths .js-plotly-plot')._fullData"
         ".filter(t => (t.name === 'this scenario') === n).map(t => Array.from(t.x)))"
@@ -57,8 +47,7 @@ def test_a_knob_moves_lengths_and_leaves_the_real_data_sets(server, page, settle
     press(page, "outputcv", "End")
     page.wait_for_url("**outputcv=*")
     page.wait_for_function("t => document.querySelector('h1').innerText !== t", arg=told)
-    complete(page)
-    settled(charts=CHARTS)
+    wait_for_results(page, COMPUTING, CHARTS)
     assert page.evaluate(f"{lines}(true)") != own
     assert page.evaluate(f"{lines}(false)") == real
     assert page.get_by_test_id("stException").count() == 0

@@ -10,7 +10,8 @@ from sim.simulate import simulate
 from sim.studies.caps import cap_point
 from sim.view.theme import short_percent
 from sim.workload.retries import Retry
-from tests.browser.answers import number, press, verdict, wait_for_results
+from tests.browser.answers import number, press, verdict
+from tests.browser.rest import wait_for_results
 
 pytestmark = pytest.mark.slow  # waits for studies to end
 
@@ -25,7 +26,7 @@ def percent(text):
 
 
 @pytest.mark.parametrize("name", ["code", "summarisation"])
-def test_what_a_cap_of_512_costs(server, page, settled, name):
+def test_what_a_cap_of_512_costs(server, page, name):
     page.goto(f"{server}/operate?preset={name}")
     wait_for_results(page, COMPUTING)
     read = re.match(
@@ -48,7 +49,7 @@ def test_what_a_cap_of_512_costs(server, page, settled, name):
 
 
 @pytest.mark.parametrize("name", ["code", "summarisation"])
-def test_what_the_sla_assumes(server, page, settled, name):
+def test_what_the_sla_assumes(server, page, name):
     page.goto(f"{server}/operate?preset={name}")
     wait_for_results(page, COMPUTING)
     assumed = preset(name).slo.assumed
@@ -67,7 +68,7 @@ def test_what_the_sla_assumes(server, page, settled, name):
     assert ("It assumes output lengths of" in to_paste) == (assumed is not None)
 
 
-def test_a_link_restores_cap_target_tail_and_replicas(server, page, settled):
+def test_a_link_restores_cap_target_tail_and_replicas(server, page):
     page.goto(f"{server}/operate?preset=long-prompts&n=600&opcap=256&optarget=95&optail=3&oppools=6")
     wait_for_results(page, COMPUTING)
     assert verdict(page).startswith("A cap of 256 tokens")
@@ -76,7 +77,7 @@ def test_a_link_restores_cap_target_tail_and_replicas(server, page, settled):
     assert all(part in page.url for part in ("opcap=256", "optarget=95", "optail=3", "oppools=6"))
 
 
-def test_another_cap_changes_the_verdict_and_not_the_target(server, page, settled):
+def test_another_cap_changes_the_verdict_and_not_the_target(server, page):
     page.goto(f"{server}/operate?n=600")
     wait_for_results(page, COMPUTING)
     before, target = verdict(page), page.get_by_test_id("stCode").last.inner_text()
@@ -93,9 +94,8 @@ def test_another_cap_changes_the_verdict_and_not_the_target(server, page, settle
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["heavy-tail", "mixed-pool"])
-def test_operate_is_accessible(server, page, settled, violations, scheme, name):
+def test_operate_is_accessible(server, page, violations, scheme, name):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/operate?preset={name}&n=600")
-    wait_for_results(page, COMPUTING)
-    settled(charts=2)
+    wait_for_results(page, COMPUTING, 2)
     assert violations() == ""

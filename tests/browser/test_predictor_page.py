@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import Error as PlaywrightError
@@ -13,26 +12,18 @@ from sim.studies.predictor.error_map import TWICE
 from sim.studies.predictor.uses import Use, own_error, run, with_error
 from sim.studies.saturated import saturated
 from tests.browser.answers import press, verdict
+from tests.browser.rest import wait_for_results
 
 pytestmark = pytest.mark.slow  # waits for studies to end
 
 CHARTS = 4
-
-
-def complete(page: Any) -> None:
-    """Until nothing is left to stop."""
-    page.wait_for_function(
-        "document.querySelector('h1') && !document.querySelector('h1').innerText.includes('being computed')"
-        " && ![...document.querySelectorAll('button')].some(each => each.innerText === 'Stop')",
-        timeout=180_000,
-    )
+COMPUTING = "being computed"
 
 
 @pytest.mark.parametrize("name", ["heavy-tail", "reasoning"])
-def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page, settled, name):
+def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page, name):
     page.goto(f"{server}/predictor?preset={name}&n=500&at=saturated")
-    settled(charts=CHARTS)
-    complete(page)
+    wait_for_results(page, COMPUTING, CHARTS)
     told = verdict(page)
     scenario = saturated(with_values(preset(name), {"workload.num_requests": 500}))
     rates = {
@@ -48,19 +39,16 @@ def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(server, page, settled, violations, scheme):
+def test_axe_finds_no_violation(server, page, violations, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/predictor?preset=memory-pressure&n=300&at=saturated")
-    settled(charts=CHARTS)
-    complete(page)
-    settled(charts=CHARTS)
+    wait_for_results(page, COMPUTING, CHARTS)
     assert violations() == ""
 
 
-def test_a_knob_moves_the_map_and_leaves_published_figures(server, page, settled):
+def test_a_knob_moves_the_map_and_leaves_published_figures(server, page):
     page.goto(f"{server}/predictor?preset=memory-pressure&n=300&at=saturated")
-    settled(charts=CHARTS)
-    complete(page)
+    wait_for_results(page, COMPUTING, CHARTS)
     plot = "document.querySelector('.st-key-plot_error_map .js-plotly-plot')._fullData"
     heat = f"JSON.stringify(Array.from({plot}[0].z, row => Array.from(row)))"
     page.wait_for_function(f"{plot}[2]?.text?.length === 8")
@@ -68,8 +56,7 @@ def test_a_knob_moves_the_map_and_leaves_published_figures(server, page, settled
     press(page, "mem", "End")
     page.wait_for_url("**mem=*")
     page.wait_for_function(f"before => {heat} !== before", arg=before)
-    complete(page)
-    settled(charts=CHARTS)
+    wait_for_results(page, COMPUTING, CHARTS)
     page.wait_for_function(
         f"marks => {plot}[2]?.text?.length === 8 && JSON.stringify({plot}[2].y) === marks", arg=marks
     )

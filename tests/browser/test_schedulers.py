@@ -11,7 +11,8 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.compare import SHARES
 from sim.systems import SYSTEMS
-from tests.browser.answers import number, plot, press, seconds, verdict, wait_for_results
+from tests.browser.answers import number, plot, press, seconds, verdict
+from tests.browser.rest import wait_for_results
 
 pytestmark = pytest.mark.slow  # waits for studies to end
 
@@ -23,11 +24,9 @@ SAMPLE = 10_000  # requests of a run against load, where the preset has so many
 GOOD = 0.9
 
 
-def open_schedulers(page: Any, server: str, settled: Any, query: str) -> None:
+def open_schedulers(page: Any, server: str, query: str) -> None:
     page.goto(f"{server}/schedulers?{query}")
-    settled(charts=CHARTS)
-    wait_for_results(page, NOTHING)
-    settled(charts=CHARTS)
+    wait_for_results(page, NOTHING, CHARTS)
 
 
 def table(page: Any) -> list[dict[str, str]]:
@@ -61,8 +60,8 @@ def share_within(scenario: Scenario) -> float:
 
 
 @pytest.mark.parametrize("name", ["rag", "burst"])
-def test_which_scheduler_serves_most_within_the_slo(server, page, settled, name):
-    open_schedulers(page, server, settled, f"preset={name}")
+def test_which_scheduler_serves_most_within_the_slo(server, page, name):
+    open_schedulers(page, server, f"preset={name}")
     read = re.match(
         r"(.+) serves? most within the limits: (?:about )?([\d.,k]+) requests/s with 90 % of requests good"
         r"(?:, (.+) ([\d.,k]+))?\.",
@@ -84,8 +83,8 @@ def test_which_scheduler_serves_most_within_the_slo(server, page, settled, name)
         assert loses < GOOD
 
 
-def test_a_header_sorts_the_table(server, page, settled):
-    open_schedulers(page, server, settled, "n=600")
+def test_a_header_sorts_the_table(server, page):
+    open_schedulers(page, server, "n=600")
     before = table(page)
     box = page.get_by_test_id("stDataFrame").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
@@ -98,14 +97,13 @@ def test_a_header_sorts_the_table(server, page, settled):
     assert sorted(map(str, after)) == sorted(map(str, before))
 
 
-def test_the_rate_moves_the_run_as_asked_and_leaves_the_curves(server, page, settled):
-    open_schedulers(page, server, settled, "n=600")
+def test_the_rate_moves_the_run_as_asked_and_leaves_the_curves(server, page):
+    open_schedulers(page, server, "n=600")
     before, curves, said = table(page), lines(page, "y"), verdict(page)
     press(page, "rate", "ArrowRight")
     page.wait_for_url("**rate=*")
     page.wait_for_function(f"told => document.querySelector('{GRID}').innerText !== told", arg=grid_text(page))
-    wait_for_results(page, NOTHING)
-    settled(charts=CHARTS)
+    wait_for_results(page, NOTHING, CHARTS)
     after = table(page)
     assert [line["scheduler"] for line in after] == [line["scheduler"] for line in before]
     for old, new in zip(before, after, strict=True):
@@ -114,14 +112,13 @@ def test_the_rate_moves_the_run_as_asked_and_leaves_the_curves(server, page, set
     assert verdict(page) == said
 
 
-def test_same_limits_move_the_others_and_leave_the_scenarios_own(server, page, settled):
-    open_schedulers(page, server, settled, "n=600&seqs=4")
+def test_same_limits_move_the_others_and_leave_the_scenarios_own(server, page):
+    open_schedulers(page, server, "n=600&seqs=4")
     before, curves = table(page), lines(page, "y2")
     page.get_by_text("Same limits for all").click()
     page.wait_for_url("**cmplimits=*")
     page.wait_for_function(f"told => document.querySelector('{GRID}').innerText !== told", arg=grid_text(page))
-    wait_for_results(page, NOTHING)
-    settled(charts=CHARTS)
+    wait_for_results(page, NOTHING, CHARTS)
     after = table(page)
     own, others = after[0]["scheduler"], [line["scheduler"] for line in after[1:]]
     column = "p99 TTFT"
@@ -136,27 +133,25 @@ def test_same_limits_move_the_others_and_leave_the_scenarios_own(server, page, s
     )
 
 
-def test_who_is_taken_out_goes_and_the_others_stay(server, page, settled):
-    open_schedulers(page, server, settled, "n=600")
+def test_who_is_taken_out_goes_and_the_others_stay(server, page):
+    open_schedulers(page, server, "n=600")
     before, curves = table(page), lines(page, "y3")
     page.get_by_role("button", name="Remove Static batching").click()
     page.wait_for_url("**cmpsched=*")
     page.wait_for_function(f"told => document.querySelector('{GRID}').innerText !== told", arg=grid_text(page))
-    wait_for_results(page, NOTHING)
-    settled(charts=CHARTS)
+    wait_for_results(page, NOTHING, CHARTS)
     assert [each["scheduler"] for each in table(page)] == [
         each["scheduler"] for each in before if each["scheduler"] != "Static batching"
     ]
     del curves["Static batching"]
     assert lines(page, "y3") == curves
     page.reload()
-    settled(charts=CHARTS)
-    wait_for_results(page, NOTHING)
+    wait_for_results(page, NOTHING, CHARTS)
     assert "Static batching" not in lines(page, "y3")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_schedulers_is_accessible(server, page, settled, violations, scheme):
+def test_schedulers_is_accessible(server, page, violations, scheme):
     page.emulate_media(color_scheme=scheme)
-    open_schedulers(page, server, settled, "n=600")
+    open_schedulers(page, server, "n=600")
     assert violations() == ""

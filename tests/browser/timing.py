@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from conftest import BROWSERS, FLAGS, start_server
+from launch import BROWSERS, FLAGS, start_server
 
 ROOT = Path(__file__).resolve().parents[2]
 REPEATS = 20
