@@ -11,7 +11,7 @@ from sim.studies.length_profile import Outputs
 from sim.studies.length_spread import SpreadPoint, in_order
 from sim.view import theme
 from sim.view.curves import cdf
-from sim.view.lines import note, positive_range, short
+from sim.view.lines import note, positive_range, short, too_few
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
@@ -114,15 +114,15 @@ def spread(
             xaxis=axis("CV of the output lengths (standard deviation / mean)", rangemode="tozero", anchor="y2"),
             yaxis=log_axis(f"p99 {per_token.short} ({per_token.unit})", *positive_range(latencies), domain=[0.56, 1]),
             yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4),
-            annotations=_spread_notes(column["tpot_p99_s"], is_complete),
+            annotations=_spread_notes(column["tpot_p99_s"], per_token, is_complete),
         ),
     )
 
 
-def _spread_notes(p99: Any, is_complete: bool) -> list[dict[str, Any]]:
+def _spread_notes(p99: Any, per_token: Quantity, is_complete: bool) -> list[dict[str, Any]]:
     notes = [] if is_complete else [note(INCOMPLETE)]
     if len(p99) and np.isnan(p99).all():
-        notes.append(note("p99 needs at least 100 requests", 0.5, 0.8))
+        notes.append(too_few(per_token))
     return notes
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
+from sim.metrics import FEWEST_VALUES_FOR_P99
 from sim.view import theme
+from sim.view.quantity import Quantity
 
 ABOVE_PX = 3  # of a note over the plot; a share of its height would leave the margin where a plot grows
 Style = dict[str, Any]
@@ -60,6 +62,11 @@ def note(text: str, x: float = 0.0, y: float = 1.0, **more: Any) -> dict[str, An
     if x == 0:
         place |= {"xanchor": "left", "yanchor": "bottom"}
     return place | {"text": text} | more
+
+
+def too_few(quantity: Quantity) -> dict[str, Any]:
+    """What stands in the middle of a chart without a single P99; requests of one token have no TPOT."""
+    return note(f"p99 {quantity.short} needs at least {FEWEST_VALUES_FOR_P99} requests that have one", 0.5, 0.8)
 
 
 def positive_range(values: Iterable[ArrayLike]) -> tuple[float, float]:

@@ -9,14 +9,13 @@ import plotly.graph_objects as go
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
-from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short
+from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short, too_few
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
 INCOMPLETE = "incomplete: more points are being computed"
 RELEASED = "curve: before the knob was moved; this run: where it is now"
 UNSTABLE = "○ the queue grows"
-TOO_FEW = "p99 needs at least 100 requests"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
 
@@ -84,7 +83,7 @@ def load(
             yaxis2=axis("output tokens/s", rangemode="tozero", domain=[0, 0.44], nticks=4),
             showlegend=bool(pins) or operating is not None,
             shapes=_shapes(operating, None if limit is None else limit * scale),
-            annotations=_notes(curve, is_complete, is_on_curve, problem, _limit_label(limit, quantity)),
+            annotations=_notes(curve, quantity, is_complete, is_on_curve, problem, _limit_label(limit, quantity)),
         ),
     )
 
@@ -149,7 +148,7 @@ def _limit_label(limit: float | None, quantity: Quantity) -> str:
 
 
 def _notes(
-    curve: LoadCurve, is_complete: bool, is_on_curve: bool, problem: str, limit_label: str
+    curve: LoadCurve, quantity: Quantity, is_complete: bool, is_on_curve: bool, problem: str, limit_label: str
 ) -> list[dict[str, Any]]:
     """What is amiss with the curve; else what its dotted line and its hollow points are."""
     text = problem or (RELEASED if not is_on_curve else "" if is_complete else INCOMPLETE)
@@ -157,5 +156,5 @@ def _notes(
         text = "   ".join(each for each in (limit_label, UNSTABLE if curve.is_unstable.any() else "") if each)
     notes = [note(text, font={"size": 11.5})] if text else []
     if len(curve.load) and np.isnan(curve.p99_tpot_s).all():
-        notes.append(note(TOO_FEW, 0.5, 0.8))
+        notes.append(too_few(quantity))
     return notes

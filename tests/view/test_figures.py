@@ -103,6 +103,13 @@ def test_a_load_curve_says_what_its_dotted_line_and_its_hollow_points_are():
     assert texts(False, True) == ["┈ SLO 50 ms   ○ the queue grows"]
 
 
+def test_a_chart_without_a_p99_says_what_is_too_few():
+    """However many requests there are: answers of one token have no TPOT."""
+    alone = [each._replace(p99_tpot_s=math.nan) for each in points(1, 2)]
+    figure = load_figure.load(curve(alone), TPOT, "rate", (1, 2), None, is_complete=True)
+    assert [note.text for note in figure.layout.annotations] == ["p99 TPOT needs at least 100 requests that have one"]
+
+
 def test_the_pinned_load_curve_has_the_name_and_dash_of_its_pin():
     here, pin = curve(points(1, 2)), Pinned(curve(points(1, 2)), "pin 2", "dot")
     figure = load_figure.load(here, TPOT, "rate", (1, 2), None, is_complete=True, pins=[pin])
