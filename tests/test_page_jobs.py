@@ -1,24 +1,27 @@
 """Jobs beside the pages: what they find, how they stop, and when a page runs once more."""
 
-import os
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from ui.asked import Asked
 from ui.job import Job
 from ui.load_job import LoadJob
 from ui.long_job import LongJob, Progress
-from ui.pool import page_first, page_waits, shared_pool
+from ui.pool import NICENESS, page_first, page_waits
 from ui.watch import APART_S, Watched
 
 from sim.errors import ScenarioError
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.load_curve import load_points, without_load
+
+PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 
 @pytest.fixture
@@ -167,10 +170,20 @@ def test_a_page_that_breaks_off_holds_up_nobody(pool: ThreadPoolExecutor, monkey
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux only")
-def test_work_beside_the_pages_has_a_lower_priority_than_they() -> None:
-    with shared_pool("test", max_workers=1) as threads:
-        beside = threads.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())).result()
-    assert beside > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+@pytest.mark.parametrize("niceness", [0, 10, 19])
+def test_work_beside_the_pages_has_a_lower_priority_than_they(niceness: int) -> None:
+    """Also under `nice`, where nobody but root may go back to a higher one."""
+    priorities = """
+import os, threading
+from ui.pool import shared_pool
+def priority():
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+with shared_pool("test", max_workers=1) as threads:
+    print(priority(), threads.submit(priority).result())
+"""
+    command = ["nice", "-n", str(niceness), sys.executable, "-c", priorities]
+    pages, beside = map(int, subprocess.run(command, cwd=PAGES, capture_output=True, check=True).stdout.split())
+    assert beside == min(pages + NICENESS, 19)
 
 
 def test_a_long_job_tells_how_far_all_of_it_is_and_breaks_off_when_it_is_stopped(pool: ThreadPoolExecutor) -> None:

@@ -55,4 +55,5 @@ def give_way() -> None:
 
 def _step_back() -> None:
     if sys.platform == "linux":  # elsewhere a thread has no priority of its own
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        pages = os.getpriority(os.PRIO_PROCESS, os.getpid())  # of the process, which may run under `nice` itself
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), pages + NICENESS)
