@@ -106,6 +106,12 @@ def worth_showing(q: float, m: int) -> bool:
     return m > 0 and (q < 0.99 or m >= FEWEST_VALUES_FOR_P99)
 
 
+def p99(values: ArrayLike) -> float:
+    """P99 of the values that are defined; NaN where it rests on too few to be displayed."""
+    found = percentile(values, 0.99)
+    return found.value if worth_showing(0.99, found.m) else np.nan
+
+
 def mean(values: ArrayLike) -> float:
     """Mean of the values that are defined; NaN if there are none."""
     defined = drop_nan(values)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from sim import Result, with_values
+from sim.studies.compare import compared
+from sim.studies.load_curve import point_of
 from tests.cases import BASE, STATIC, run, trace, with_blocks
 
 STREAM = {"scheduler.delivery": "stream"}
@@ -82,6 +84,9 @@ class TestClientsThatGiveUp:
         assert result.requests["status"].tolist() == ["aborted", "aborted", "finished"]
         assert ends(result)[2] == 13
         assert result.delivered_tokens == 3
+        # 12 more were produced for nobody: no page counts them
+        assert ends(result)[2] == result.run.duration_s
+        assert point_of(result, 1.0).output_tokens_per_s == compared(result, 1.0).output_tokens_per_s == 3 / 13
 
 
 class TestMembersThatGiveWay:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.metrics import percentile, worth_showing
+from sim.metrics import p99, percentile
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -76,7 +76,6 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     first, whole = result.inputs.output_len[is_first], wanted(result)
     got = np.bincount(questions(result.info), useful(result, retry), len(is_first))[is_first]
     is_cut, of_type = first < whole, result.info.type_id[is_first]
-    p99 = percentile(result.tpot_s, 0.99)
     return CapPoint(
         cap,
         retry,
@@ -91,7 +90,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         answers_per_s,
         tokens_per_s * useful(full, retry).sum() / full.inputs.output_len.sum(),
         float("nan") if result.limits.is_empty else result.attainment.share,
-        p99.value if worth_showing(0.99, p99.m) else float("nan"),
+        p99(result.tpot_s),
         percentile(whole_s(result), 0.99).value,
         not is_closed(scenario) and (load is None or load > answers_per_s),
     )

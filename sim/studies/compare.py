@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from sim.engine.accounts import Bin
 from sim.errors import ScenarioError
-from sim.metrics import percentile, worth_showing
+from sim.metrics import p99, per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
+from sim.slo import goodput_rps
 from sim.studies.capacity import (
     ATTAINMENT,
     FEWEST_REQUESTS,
@@ -173,18 +174,18 @@ def at(
 
 def compared(result: Result, load: float) -> Compared:
     """What a comparison says of one run."""
-    outcome, duration_s, bins = result.run.outcome, result.run.duration_s, result.run.bins
+    duration_s, bins = result.run.duration_s, result.run.bins
     whole = result.resolved.usable_blocks * duration_s
     met, has_limits = result.attainment, not result.limits.is_empty
     return Compared(
         system=result.scenario.scheduler.system,
         load=load,
-        output_tokens_per_s=float(outcome.emitted.sum()) / duration_s if duration_s > 0 else float("nan"),
-        ttft_p99_s=_p99(result.ttft_s),
-        tpot_p99_s=_p99(result.tpot_s),
+        output_tokens_per_s=per_second(result.delivered_tokens, duration_s),
+        ttft_p99_s=p99(result.ttft_s),
+        tpot_p99_s=p99(result.tpot_s),
         is_batch_delivery=result.is_batch_delivery,
         attainment=met.share if has_limits else float("nan"),
-        good_rps=met.good / duration_s if has_limits and duration_s > 0 else float("nan"),
+        good_rps=goodput_rps(met.good, duration_s) if has_limits else float("nan"),
         preemptions=result.run.counters["preemptions"],
         kv_use=float(bins[:, USED].sum()) / whole if whole > 0 else float("nan"),
         kv_pledged=float(bins[:, WASTED].sum()) / whole if whole > 0 else float("nan"),
@@ -192,11 +193,6 @@ def compared(result: Result, load: float) -> Compared:
         is_unstable=bool(flags(result)["unstable"]),
         rejected=int(result.is_rejected.sum()),
     )
-
-
-def _p99(values: Floats) -> float:
-    found = percentile(values, 0.99)
-    return found.value if worth_showing(0.99, found.m) else float("nan")
 
 
 def memory(result: Result) -> Memory:

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from sim.deployment import resolve
 from sim.engine.inputs import Requests
 from sim.errors import ScenarioError
-from sim.metrics import per_second, percentile, worth_showing
+from sim.metrics import p99, per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate_requests
@@ -218,15 +218,10 @@ def measured(result: Result, *, is_saturated: bool, is_batch_delivery: bool = Fa
     tokens_per_s = plateau_tokens_per_s(result) if is_saturated else per_second(result.delivered_tokens, duration_s)
     return Measured(
         tokens_per_s,
-        _p99(result.norm_latency_s if is_batch_delivery else result.tpot_s),
-        np.nan if is_saturated else _p99(result.ttft_s),
+        p99(result.norm_latency_s if is_batch_delivery else result.tpot_s),
+        np.nan if is_saturated else p99(result.ttft_s),
         np.nan if is_saturated or result.limits.is_empty else goodput_rps(result.attainment.good, duration_s),
     )
-
-
-def _p99(values: np.ndarray) -> float:
-    found = percentile(values, 0.99)
-    return found.value if worth_showing(0.99, found.m) else np.nan
 
 
 def gain(found: Found, world: World, point: Point, metric: str) -> Gain | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.metrics import percentile, worth_showing
+from sim.metrics import p99, per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -140,14 +140,8 @@ def with_enough(scenario: Scenario, load: float, full_load: float) -> Scenario:
 
 def point_of(result: Result, load: float) -> LoadPoint:
     """What a run puts on the curve."""
-    p99 = percentile(result.tpot_s, 0.99)
-    tokens = float(result.run.outcome.emitted.sum())
-    return LoadPoint(
-        load,
-        p99.value if worth_showing(0.99, p99.m) else float("nan"),
-        tokens / result.run.duration_s if result.run.duration_s > 0 else float("nan"),
-        bool(flags(result)["unstable"]),
-    )
+    tokens_per_s = per_second(result.delivered_tokens, result.run.duration_s)
+    return LoadPoint(load, p99(result.tpot_s), tokens_per_s, bool(flags(result)["unstable"]))
 
 
 def load_points(

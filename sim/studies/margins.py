@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sim.deployment import resolve
 from sim.errors import ScenarioError
-from sim.metrics import percentile, worth_showing
+from sim.metrics import p99
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
@@ -99,13 +99,12 @@ def margin_point(
     except ScenarioError:
         return None
     figures = result.summary()["metrics"]
-    tpot, ttft = percentile(result.tpot_s, 0.99), percentile(result.ttft_s, 0.99)
     return MarginPoint(
         value,
         figures["preempted_requests"] / len(result.is_finished),
         figures["recompute_share"] or 0.0,
         plateau_tokens_per_s(result) if is_saturated else figures["output_tokens_per_s"] or 0.0,
-        tpot.value if worth_showing(0.99, tpot.m) else float("nan"),
-        ttft.value if worth_showing(0.99, ttft.m) else float("nan"),
+        p99(result.tpot_s),
+        p99(result.ttft_s),
         float("nan") if result.limits.is_empty else result.attainment.share,
     )

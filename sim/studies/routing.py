@@ -12,7 +12,7 @@ import numpy as np
 
 from sim import metrics
 from sim.errors import ScenarioError
-from sim.metrics import percentile, worth_showing
+from sim.metrics import p99
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -112,17 +112,12 @@ def _pool(scenario: Scenario, name: str, replicas: int) -> Pool:
         replicas,
         load,
         metrics.cv(result.inputs.output_len),
-        _p99(result.tpot_s),
-        _p99(result.ttft_s),
+        p99(result.tpot_s),
+        p99(result.ttft_s),
         float("nan") if result.limits.is_empty else result.attainment.share,
         float((result.run.outcome.num_preemptions > 0).mean()),
         bool(result.summary()["flags"]["unstable"]),
     )
-
-
-def _p99(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
-    found = percentile(values, 0.99)
-    return found.value if worth_showing(0.99, found.m) else float("nan")
 
 
 def _work(scenario: Scenario) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from sim.metrics import mean, per_second, percentile, worth_showing
+from sim.metrics import mean, p99, per_second
 from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET, Kind, Predictor
 from sim.result import Result
 from sim.scenario import Scenario, with_values
@@ -130,14 +130,9 @@ def measured(result: Result) -> Measured:
     tokens_per_s = plateau_tokens_per_s(result) if is_saturated else per_second(result.delivered_tokens, duration_s)
     return Measured(
         tokens_per_s,
-        _p99(result.norm_latency_s if result.is_batch_delivery else result.tpot_s),
+        p99(result.norm_latency_s if result.is_batch_delivery else result.tpot_s),
         np.nan if result.limits.is_empty else goodput_rps(result.attainment.good, duration_s),
         float(result.run.counters["preemptions"]),
         mean(result.norm_latency_s),
-        _p99(result.ttft_s),
+        p99(result.ttft_s),
     )
-
-
-def _p99(values: np.ndarray) -> float:
-    found = percentile(values, 0.99)
-    return found.value if worth_showing(0.99, found.m) else np.nan
