@@ -4,6 +4,7 @@ from typing import Any
 
 CHARTS = 4  # of Explore
 SVGS_OF_A_CHART = 3
+LOOK_MS = 50
 QUIET_MS = 400  # a page that runs again at the end of a job, or that React still fills, is at rest for a moment before
 
 # Elements fade in, and our style sheet (ui/style.py) takes hold, a moment after the script has ended; tables and text
@@ -44,4 +45,5 @@ def wait_for_results(page: Any, words_while_searching: str, charts: int = 0) -> 
 
 def wait_for_rest(page: Any, charts: int, words: str | None) -> None:
     page.evaluate("window.restsSince = null")
-    page.wait_for_function(IS_AT_REST, arg=[charts * SVGS_OF_A_CHART, words, QUIET_MS], timeout=240_000)
+    arg = [charts * SVGS_OF_A_CHART, words, QUIET_MS]
+    page.wait_for_function(IS_AT_REST, arg=arg, polling=LOOK_MS, timeout=240_000)
