@@ -47,7 +47,7 @@ left, right = side_by_side("errors", (1.08, 0.92))
 with left:
     predictor_cards.error_map(errors, published, name, own)
 with right:
-    predictor_cards.bias_curve(errors, trials, name, own[1], best)
+    predictor_cards.bias_curve(errors, trials, name, own[1], best, scenario)
 left, right = side_by_side("limits", (1, 1))
 with left:
     predictor_cards.limits(errors, trials, name, own[1])

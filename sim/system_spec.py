@@ -91,6 +91,12 @@ class Slo(Part):
     e2e_ms: Number | None = Field(default=None, gt=0, le=MAX_MS, description="Time to the last token. None: no limit.")
     assumed: AssumedLengths | None = Field(default=None, description="Output lengths that the limits assume.")
 
+    @property
+    def limits_ms(self) -> dict[str, float]:
+        """The limits that are set, in milliseconds, by field."""
+        limits = {"ttft_ms": self.ttft_ms, "tpot_ms": self.tpot_ms, "e2e_ms": self.e2e_ms}
+        return {field: limit for field, limit in limits.items() if limit is not None}
+
 
 class CalibratedStep(Part):
     """Step-time coefficients fitted to measurements of one deployment, as `longtail calibrate` writes them."""

@@ -16,7 +16,7 @@ from sim.studies.capacity import Searched, combined
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
 from sim.studies.predictor.published import PublishedHere
-from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
+from sim.studies.predictor.uses import Measured, Use
 from sim.studies.predictor.worth import by_use, gpu_ratio, worth
 from sim.view import limits_figure, predictor, predictor_figures
 from sim.view.limits_words import limits_of_use, objective_of_use
@@ -45,6 +45,7 @@ def bias_curve(
     name: str,
     spread: float,
     best: Direction | None,
+    scenario: Scenario,
 ) -> None:
     """What the direction alone does, at the spread of the scenario's predictor."""
     shown = list(dict.fromkeys((name, *WATCHED)))[:2]
@@ -61,7 +62,8 @@ def bias_curve(
         live_plot(figure, "plot_bias", predictor_figures.alt_curve(shown, best))
         if best is not None:
             st.caption(predictor.best_sentence(name, best, spread))
-            st.caption(f"Runs here have at most {MAX_REQUESTS:,} requests: rates are not those of Explore.")
+            if note := predictor.size_note(scenario):
+                st.caption(note)
 
 
 def limits(errors: Job[ErrorCell, Measured], trials: Job[Trial, Measured], name: str, spread: float) -> None:

@@ -16,6 +16,7 @@ from sim.studies.capacity import Capacity, Searched, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
 from sim.studies.predictor.uses import UNNAMED
 from sim.studies.saturated import replayed
+from sim.studies.shortened import shortened
 from sim.systems import reads_predictor
 from sim.workload import Trace, make_requests
 
@@ -99,8 +100,7 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
     ScenarioError
         As `search`.
     """
-    few = with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, LIGHT_REQUESTS)})
-    return search_long_enough(few, trace, share=share)
+    return search_long_enough(shortened(scenario, LIGHT_REQUESTS), trace, share=share)
 
 
 def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:

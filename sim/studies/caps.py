@@ -13,6 +13,7 @@ from sim.simulate import simulate
 from sim.studies.load_curve import is_closed, load_of
 from sim.studies.output_lengths import capped
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.shortened import shortened
 from sim.workload import Trace
 from sim.workload.retries import NOBODY, Retry, questions
 
@@ -55,7 +56,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     Parameters
     ----------
     scenario : Scenario
-        At most `MAX_REQUESTS` of its requests are run. A type with a lower cap keeps it.
+        At most `MAX_REQUESTS` requests are drawn. A type with a lower cap keeps it.
     cap : int, optional
         Tokens. None: the scenario's own caps.
     retry : Retry
@@ -98,8 +99,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
 
 def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Result:
     """One run under a cap, with clients of one kind; parameters as of `cap_point`."""
-    few = min(scenario.workload.num_requests, MAX_REQUESTS)
-    server = with_values(scenario, {"workload.num_requests": few, "workload.client_retry": retry.value})
+    server = with_values(shortened(scenario, MAX_REQUESTS), {"workload.client_retry": retry.value})
     return simulate(server if cap is None else capped(server, cap), replayed(server, trace))
 
 

@@ -23,9 +23,10 @@ from sim.simulate import simulate_requests
 from sim.slo import goodput_rps
 from sim.studies.length_changes import without_tail, without_variance
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.shortened import shortened
 from sim.workload import Trace, make_requests, with_outputs
 
-MAX_REQUESTS = 4_000  # of one run
+MAX_REQUESTS = 4_000  # drawn for one run
 MAX_SEATS = 65_536
 CONFIDENCE = 0.95
 
@@ -138,13 +139,8 @@ def measure(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Measu
 
 def run_world(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Result | Impossible:
     """The run behind a cell. Every world is scheduled synchronously, as the exact one can be no other way."""
-    server = with_values(
-        saturated(scenario) if _is_saturated(cell) else scenario,
-        {
-            "workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS),
-            "scheduler.async_scheduling": False,
-        },
-    )
+    asked = shortened(saturated(scenario) if _is_saturated(cell) else scenario, MAX_REQUESTS)
+    server = with_values(asked, {"scheduler.async_scheduling": False})
     limits = resolve(server)
     requests, info = make_requests(
         server, replayed(server, trace), max_model_len=limits.max_model_len, replication=cell.replication

@@ -9,11 +9,12 @@ from sim import metrics
 from sim.deployment import resolve
 from sim.engine.accounts import Bin
 from sim.result import Result
-from sim.scenario import Scenario, with_values
+from sim.scenario import Scenario
 from sim.simulate import simulate_requests
 from sim.studies.counterfactuals import MAX_REQUESTS, is_batch_delivery, measured
 from sim.studies.length_changes import with_spread
 from sim.studies.saturated import replayed, saturated
+from sim.studies.shortened import shortened
 from sim.workload import Trace, make_requests, with_outputs
 
 CVS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -37,7 +38,7 @@ def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = Non
     Parameters
     ----------
     scenario : Scenario
-        At most `MAX_REQUESTS` of its requests are run.
+        At most `MAX_REQUESTS` requests are drawn.
     cv : float, optional
         Log-normal outputs with this coefficient of variation within each type. None: the scenario's own outputs.
     trace : Trace, optional
@@ -63,7 +64,7 @@ def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = Non
 
 
 def _run(scenario: Scenario, cv: float | None, trace: Trace | None) -> Result:
-    server = with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)})
+    server = shortened(scenario, MAX_REQUESTS)
     longest = resolve(server).max_model_len
     requests, info = make_requests(server, replayed(server, trace), max_model_len=longest)
     if cv is not None:

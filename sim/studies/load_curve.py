@@ -11,6 +11,7 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.shortened import shortened
 from sim.summary import flags
 from sim.workload import Trace
 
@@ -48,8 +49,7 @@ def without_load(scenario: Scenario) -> Scenario:
     Arrivals that have no rate (all at once) become Poisson. Runs longer than `MAX_REQUESTS` are cut.
     """
     kind = scenario.workload.arrivals.kind
-    requests = min(scenario.workload.num_requests, MAX_REQUESTS)
-    shorter = with_values(scenario, {"workload.num_requests": requests})
+    shorter = shortened(scenario, MAX_REQUESTS)
     if kind == "all_at_once":
         return with_values(shorter, {"workload.arrivals": {"kind": "poisson", "rate_rps": 1.0}})
     return at_load(shorter, 1)

@@ -13,6 +13,7 @@ from sim.metrics import p99
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.shortened import shortened
 from sim.systems import system
 from sim.workload import Trace
 
@@ -90,10 +91,7 @@ def margin_point(
     """
     whole = value if margin is WATERMARK else int(value)
     try:
-        changed = with_values(
-            scenario,
-            {margin.field: whole, "workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)},
-        )
+        changed = with_values(shortened(scenario, MAX_REQUESTS), {margin.field: whole})
         asked = saturated(changed) if is_saturated else changed
         result = simulate(asked, replayed(asked, trace))
     except ScenarioError:

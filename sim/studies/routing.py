@@ -17,6 +17,7 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.load_curve import at_load, load_of
+from sim.studies.shortened import shortened
 
 MAX_REQUESTS = 10_000
 MOST_SPLITS = 12
@@ -82,7 +83,7 @@ def splits(scenario: Scenario, replicas: int) -> list[tuple[int, ...]]:
 
 def together(scenario: Scenario, replicas: int) -> Split:
     """One pool for all types."""
-    return Split((_pool(_shortened(scenario), "all types", replicas),))
+    return Split((_pool(shortened(scenario, MAX_REQUESTS), "all types", replicas),))
 
 
 def apart(scenario: Scenario, dealt: Sequence[int]) -> Split:
@@ -94,13 +95,9 @@ def apart(scenario: Scenario, dealt: Sequence[int]) -> Split:
     pools = []
     for task, replicas in zip(types, dealt, strict=True):
         rate_rps = load * sum(dealt) * task.share / whole / replicas
-        alone = with_values(_shortened(scenario), {"workload.types": [task.model_dump(mode="json")]})
+        alone = with_values(shortened(scenario, MAX_REQUESTS), {"workload.types": [task.model_dump(mode="json")]})
         pools.append(_pool(at_load(alone, rate_rps), task.name, replicas))
     return Split(tuple(pools))
-
-
-def _shortened(scenario: Scenario) -> Scenario:
-    return with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)})
 
 
 def _pool(scenario: Scenario, name: str, replicas: int) -> Pool:
@@ -122,7 +119,7 @@ def _pool(scenario: Scenario, name: str, replicas: int) -> Pool:
 
 def _work(scenario: Scenario) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     """Time of each type's requests in an own run, (types,) float64: how much of a pool it would take."""
-    result: Result = simulate(_shortened(scenario))
+    result: Result = simulate(shortened(scenario, MAX_REQUESTS))
     service_s = result.e2e_s - result.queue_delay_s
     return np.array(
         [max(float(np.nansum(service_s[result.info.type_id == i])), 1e-9) for i in range(len(result.info.type_names))]

@@ -13,6 +13,7 @@ from sim.studies.assumed_lengths import assumed_lengths
 from sim.studies.length_profile import Profile, profile_of
 from sim.studies.output_lengths import with_longer_tail, with_outputs
 from sim.studies.saturated import replayed
+from sim.studies.shortened import shortened
 from sim.summary import flags
 from sim.workload import Trace
 
@@ -51,7 +52,7 @@ def attained(scenario: Scenario, name: str, trace: Trace | None = None, *, facto
     ScenarioError
         No limit to meet, or a scenario that cannot run.
     """
-    return _attained(*with_longer_tail(_shortened(scenario), trace, factor), name)
+    return _attained(*with_longer_tail(_asked(scenario), trace, factor), name)
 
 
 def attained_as_assumed(scenario: Scenario, trace: Trace | None = None) -> Attained:
@@ -66,7 +67,7 @@ def attained_as_assumed(scenario: Scenario, trace: Trace | None = None) -> Attai
     if assumed is None:
         raise ScenarioError("slo.assumed is none; mean and p99 of the answers that the limits are for are needed")
     cap = assumed.cap
-    return _attained(*with_outputs(_shortened(scenario), trace, assumed_lengths(assumed), cap), ASSUMED)
+    return _attained(*with_outputs(_asked(scenario), trace, assumed_lengths(assumed), cap), ASSUMED)
 
 
 def breaking(scenario: Scenario, target: float, trace: Trace | None = None) -> Breaking:
@@ -96,11 +97,10 @@ def breaking(scenario: Scenario, target: float, trace: Trace | None = None) -> B
     return Breaking(high, low, tried[high], tried[low])
 
 
-def _shortened(scenario: Scenario) -> Scenario:
-    slo = scenario.slo
-    if slo.ttft_ms is None and slo.tpot_ms is None and slo.e2e_ms is None:
+def _asked(scenario: Scenario) -> Scenario:
+    if not scenario.slo.limits_ms:
         raise ScenarioError("slo is without a limit; ttft_ms, tpot_ms or e2e_ms is needed")
-    return with_values(scenario, {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)})
+    return shortened(scenario, MAX_REQUESTS)
 
 
 def _attained(scenario: Scenario, trace: Trace | None, name: str) -> Attained:
@@ -110,17 +110,14 @@ def _attained(scenario: Scenario, trace: Trace | None, name: str) -> Attained:
         name,
         profile_of(name, result.inputs.output_len),
         result.attainment.share,
-        {field: share for field in ("ttft_ms", "tpot_ms", "e2e_ms") if (share := _within(result, field)) is not None},
+        {field: _within(result, field) for field in result.scenario.slo.limits_ms},
         bool(found["unstable"]),
         tuple(each for each in ("heavy_tail", "longer_than_assumed") if found[each]),
     )
 
 
-def _within(result: Result, field: str) -> float | None:
+def _within(result: Result, field: str) -> float:
     """Share of requests within one limit, the others lifted."""
-    limit_ms = getattr(result.scenario.slo, field)
-    if limit_ms is None:
-        return None
-    others = {f"slo.{each}": None for each in ("ttft_ms", "tpot_ms", "e2e_ms") if each != field}
+    others = {f"slo.{each}": None for each in result.scenario.slo.limits_ms if each != field}
     alone = Result(with_values(result.scenario, others), result.resolved, result.inputs, result.info, result.run)
     return alone.attainment.share

@@ -9,6 +9,7 @@ from sim.studies.alternatives import Alternative, beside
 from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import OUT_OF_REACH, Capacity, Searched, combined
 from sim.studies.deployments import named
+from sim.view.quantity import LIMIT_NAMES
 from sim.view.summary_rows import count
 from sim.view.theme import UNDEFINED, short_number, short_percent, short_time
 from sim.view.tiles import Tile, relative_change
@@ -118,9 +119,8 @@ def interval_sentence(option: Option, replications: int) -> str:
 
 def limits_sentence(scenario: Scenario) -> str:
     """The limits that a replica must keep."""
-    names = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
-    limits = [(label, value) for name, label in names.items() if (value := getattr(scenario.slo, name)) is not None]
-    return f"Limits: {', '.join(f'{label} {short_time(value / 1000)}' for label, value in limits)}."
+    limits = [f"{LIMIT_NAMES[field]} {short_time(limit / 1000)}" for field, limit in scenario.slo.limits_ms.items()]
+    return f"Limits: {', '.join(limits)}."
 
 
 def tiles(option: Option | None, needed_rps: float) -> list[Tile]:

@@ -105,7 +105,8 @@ def impossible(found: Found) -> list[str]:
 
 def how_compared(scenario: Scenario) -> str:
     """What to know about the runs of the study."""
-    parts = [f"Every run has at most {MAX_REQUESTS:,} requests"]
+    is_replay = scenario.workload.trace_file is not None
+    parts = ["Every run replays the whole trace" if is_replay else f"Every run has at most {MAX_REQUESTS:,} requests"]
     if scenario.scheduler.async_scheduling:
         parts.append("all are scheduled synchronously")
     return ", ".join(parts) + "."

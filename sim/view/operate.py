@@ -11,6 +11,8 @@ from sim.studies.margins import Margin, MarginPoint
 from sim.studies.routing import Split
 from sim.studies.sla import ASSUMED, Attained, Breaking
 from sim.summary import HEAVY_TAIL_RATIO, LONGER
+from sim.system_spec import AssumedLengths
+from sim.view.quantity import LIMIT_NAMES
 from sim.view.theme import percent_beside, short_number, short_percent, short_time
 from sim.workload.retries import Retry
 
@@ -18,7 +20,6 @@ NOT_KNOWN = "What a cap costs here cannot be computed."
 COMPUTING = "Computing what a cap costs and what the target assumes …"
 CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
 OVERLOADED = " The queue grows: the server does not keep up with this."
-LIMIT_NAMES = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "E2E"}
 
 Caps = Mapping[tuple[int | None, Retry], CapPoint]
 
@@ -198,23 +199,15 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
 
 def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], broken: Breaking | None) -> str:
     """The target with what it assumes, ready to paste into a document."""
-    slo, assumed = scenario.slo, scenario.slo.assumed
     limits = " and ".join(
-        f"{label} of at most {short_time(value / 1000)}"
-        for field, label in LIMIT_NAMES.items()
-        if (value := getattr(slo, field)) is not None
+        f"{LIMIT_NAMES[field]} of at most {short_time(limit / 1000)}" for field, limit in scenario.slo.limits_ms.items()
     )
     deployment = scenario.deployment
     parts = [
         f"Target: {100 * target:g} % of requests have a {limits}, on {deployment.named_gpus} with {deployment.model}."
     ]
-    if assumed is not None:
-        figures = [
-            f"{name} {value:,.0f}"
-            for name in ("mean", "p50", "p95", "p99", "cap")
-            if (value := getattr(assumed, name)) is not None
-        ]
-        parts.append(f"It assumes output lengths of {', '.join(figures)} tokens.")
+    if scenario.slo.assumed is not None:
+        parts.append(f"It assumes output lengths of {_figures(scenario.slo.assumed)} tokens.")
     else:
         parts.append("It states no assumption on output lengths.")
     for row in rows.values():
@@ -234,16 +227,17 @@ def assumption_sentence(scenario: Scenario, rows: Mapping[str, Attained]) -> str
     assumed = scenario.slo.assumed
     if assumed is None:
         return "The target states no assumption on output lengths: nobody can say when it stops holding."
-    figures = [
-        f"{name} {value:,.0f}"
-        for name in ("mean", "p50", "p95", "p99", "cap")
-        if (value := getattr(assumed, name)) is not None
-    ]
-    said = f"The target assumes answers of {', '.join(figures)} tokens"
+    said = f"The target assumes answers of {_figures(assumed)} tokens"
     then = rows.get(ASSUMED)
     if then is None or np.isnan(then.attainment):
         return f"{said}."
     return f"{said}; with those {short_percent(then.attainment)} are within the limits."
+
+
+def _figures(assumed: AssumedLengths) -> str:
+    """The figures that a target gives, such as `mean 300, p99 1,200`."""
+    given = assumed.model_dump(exclude_none=True)
+    return ", ".join(f"{name} {value:,.0f}" for name, value in given.items())
 
 
 def _change(point: CapPoint, base: CapPoint) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 
+from sim.scenario import Scenario
 from sim.studies.bill import HEADROOM
 from sim.studies.capacity import ATTAINMENT
 from sim.studies.predictor.break_even import NO_ORDER, Trial
@@ -19,7 +20,7 @@ from sim.studies.predictor.error_map import (
     direction,
 )
 from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
-from sim.studies.predictor.uses import Measured, Use
+from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
 from sim.studies.predictor.worth import Worth
 from sim.view.capacity import gpus_words
 from sim.view.limits_words import limit_clause
@@ -288,6 +289,13 @@ def capacity_note(ratios: Mapping[Use, float]) -> str:
         f"One replica sustains, against no predictor: {', '.join(texts)}. As on Capacity, {100 * ATTAINMENT:g} % of "
         f"requests are within the limits and {100 * HEADROOM:g} % of each replica are kept free."
     )
+
+
+def size_note(scenario: Scenario) -> str:
+    """Why rates here are not those of Explore; empty where they are of the same requests."""
+    if scenario.workload.trace_file is not None:
+        return ""
+    return f"Runs here have at most {MAX_REQUESTS:,} requests: rates are not those of Explore."
 
 
 def map_alt(name: str, num_runs: int) -> str:

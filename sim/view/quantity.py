@@ -124,6 +124,7 @@ GOODPUT = Quantity(
     "Requests that meet all limits / duration (rate form). Set limits under Targets.",
     True,
 )
+LIMIT_NAMES = {"ttft_ms": TTFT.label, "tpot_ms": TPOT.label, "e2e_ms": "E2E"}  # by field of `slo`
 QUANTITIES = (
     OUTPUT_RATE, SATURATED_RATE, INPUT_RATE, TOTAL_RATE, TTFT, TPOT, ITL, NORM_LATENCY, KV_USE, PREEMPTIONS, GOODPUT
 )  # fmt: skip

@@ -16,13 +16,14 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.slo import goodput_rps
 from sim.studies.saturated import plateau_tokens_per_s, replayed
+from sim.studies.shortened import shortened
 from sim.systems import SYSTEMS
 from sim.systems.predictors import predictor_in_force
 from sim.systems.system import PREDICTED_ORDERS, PREDICTED_RESERVES
 from sim.workload import Trace
 from sim.workload.predictions import error_spread
 
-MAX_REQUESTS = 1_000  # of one run: a study makes a hundred
+MAX_REQUESTS = 1_000  # drawn for one run: a study makes a hundred
 PLAIN = "vllm_v1"
 
 
@@ -58,15 +59,16 @@ def served(scenario: Scenario, use: Use, **predictor: Any) -> Scenario:
     ----------
     scenario : Scenario
         Its own system where that is of the use; or else the system with one choice changed, to the predicted order or
-        to a reservation of a predicted quantile. Runs longer than `MAX_REQUESTS` are cut.
+        to a reservation of a predicted quantile. At most `MAX_REQUESTS` requests are drawn.
     use : Use
     **predictor
         Fields of the predictor that change.
     """
-    values: dict[str, Any] = {"workload.num_requests": min(scenario.workload.num_requests, MAX_REQUESTS)}
+    values: dict[str, Any] = {}
     if use is not use_of(scenario):
         values |= _without_lengths(scenario) | CHOICES.get(use, {})
-    return with_values(scenario, values | {f"predictor.{name}": value for name, value in predictor.items()})
+    values |= {f"predictor.{name}": value for name, value in predictor.items()}
+    return with_values(shortened(scenario, MAX_REQUESTS), values)
 
 
 def told(scenario: Scenario, use: Use) -> Scenario:

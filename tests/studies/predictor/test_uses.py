@@ -5,6 +5,9 @@ from scipy.special import ndtri
 
 from sim import preset, simulate, with_values
 from sim.studies.predictor.uses import MAX_REQUESTS, Use, measured, own_error, run, served, use_of, with_error
+from sim.view.length_tail import how_compared
+from sim.view.predictor import size_note
+from tests.cases import trace
 
 TIGHT = with_values(preset("memory-pressure"), {"workload.num_requests": 200})
 
@@ -40,6 +43,17 @@ def test_requests_and_deployment_stay_but_long_runs_are_cut():
         assert asked.workload.types == full.workload.types
         assert asked.workload.num_requests == MAX_REQUESTS
     assert served(TIGHT, Use.ORDER).workload.num_requests == 200
+
+
+def test_a_trace_is_replayed_whole_however_long_and_the_page_does_not_say_otherwise():
+    rows = trace([5] * (MAX_REQUESTS + 1), arrival_s=list(range(MAX_REQUESTS + 1)))
+    file = {"name": rows.name, "sha256": rows.sha256, "rows": len(rows)}
+    replay = with_values(preset("chat"), {"workload.arrivals": {"kind": "trace"}, "workload.trace_file": file})
+    assert len(simulate(served(replay, Use.ORDER), rows).is_finished) == MAX_REQUESTS + 1
+    assert size_note(replay) == ""
+    assert size_note(preset("chat")).startswith("Runs here have at most 1,000 requests")
+    assert how_compared(replay).startswith("Every run replays the whole trace")
+    assert how_compared(preset("chat")).startswith("Every run has at most 4,000 requests")
 
 
 def test_a_reserved_quantile_counts_as_the_bias_it_comes_to():
