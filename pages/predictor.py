@@ -9,7 +9,7 @@ from ui.predictor_jobs import error_job, published_job, trial_job, use_job
 from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
-from sim.studies.capacity import ATTAINMENT
+from sim.studies.capacity_search import ATTAINMENT
 from sim.studies.load_curve import with_rate
 from sim.studies.predictor.error_map import OBJECTIVES, direction
 from sim.studies.predictor.uses import own_error

@@ -6,9 +6,8 @@ Source: metrics.md, section 2.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sim.engine.accounts import LOWEST_OCTAVE, NUM_GAP_BINS, STEPS_PER_OCTAVE
 from sim.metrics import Percentile
 
 Floats = NDArray[np.float64]
@@ -49,15 +48,3 @@ class GapHistogram(NamedTuple):
         """Gaps in seconds, ascending, and the share of all gaps up to each; for drawing."""
         used = np.flatnonzero(self.gaps)
         return self.sum_s[used] / self.gaps[used], np.cumsum(self.gaps[used]) / max(self.m, 1)
-
-
-def gap_histogram(gaps_s: ArrayLike) -> GapHistogram:
-    """Pool raw gaps as the engine does: by octave, each cut into `STEPS_PER_OCTAVE` equal steps."""
-    gaps = np.asarray(gaps_s, dtype=np.float64)
-    mantissa, octave = np.frexp(gaps)  # mantissa in [0.5, 1)
-    step = ((mantissa - 0.5) * (2 * STEPS_PER_OCTAVE)).astype(np.int64)
-    gap_bin = np.clip((octave - LOWEST_OCTAVE) * STEPS_PER_OCTAVE + step, 0, NUM_GAP_BINS - 1)
-    gap_bin[gaps <= 0] = 0
-    count = np.bincount(gap_bin, minlength=NUM_GAP_BINS)
-    sum_s = np.bincount(gap_bin, weights=gaps, minlength=NUM_GAP_BINS)
-    return GapHistogram(count.astype(np.float64), sum_s.astype(np.float64))

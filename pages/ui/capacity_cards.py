@@ -17,7 +17,7 @@ from sim.catalog import gpu, gpu_names
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative
 from sim.studies.bill import price_of
-from sim.studies.capacity import Searched
+from sim.studies.capacity_search import Searched
 from sim.view import capacity as words
 from sim.view import capacity_figures as figures
 from sim.view.capacity import Option, Terms

@@ -8,7 +8,8 @@ from ui.pool import page_waits
 
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, WhatIf, light_search, tried, what_ifs
-from sim.studies.capacity import Searched, replications, search_long_enough
+from sim.studies.capacity import replications
+from sim.studies.capacity_search import Searched, Server, search_long_enough
 from sim.studies.deployments import fitting, named
 from sim.workload import Trace
 
@@ -54,14 +55,11 @@ def _sha256(trace: Trace | None) -> str:
     return trace.sha256 if trace else ""
 
 
-def _searched(scenario: Scenario, trace: Trace | None, share: float, replication: int) -> Searched:
-    return search_long_enough(scenario, trace, share=share, replication=replication)
-
-
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
 def _base(key: str, sha256: str, share: float, _scenario: Scenario, _trace: Trace | None) -> Job[int | str, Searched]:
+    server = Server(_scenario, _trace, share)
     tasks: dict[int | str, Callable[[], Searched]] = {
-        i: task(_searched, _scenario, _trace, share, i) for i in range(replications(_scenario))
+        i: task(search_long_enough, server, i) for i in range(replications(_scenario))
     }
     return start(tasks | {LIGHT: task(light_search, _scenario, _trace, share)}, head_start_s=0)
 

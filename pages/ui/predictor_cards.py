@@ -12,7 +12,8 @@ from ui.watch import watch
 
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative
-from sim.studies.capacity import Searched, combined
+from sim.studies.capacity import combined
+from sim.studies.capacity_search import Searched
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
 from sim.studies.predictor.published import PublishedHere

@@ -12,7 +12,8 @@ from sim.errors import ScenarioError
 from sim.lengths_spec import Constant
 from sim.scenario import Scenario, with_values
 from sim.studies.assumed_lengths import mean_of
-from sim.studies.capacity import Capacity, Searched, search_long_enough
+from sim.studies.capacity import Capacity
+from sim.studies.capacity_search import Searched, Server, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
 from sim.studies.predictor.uses import UNNAMED
 from sim.studies.saturated import replayed
@@ -100,7 +101,7 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
     ScenarioError
         As `search`.
     """
-    return search_long_enough(shortened(scenario, LIGHT_REQUESTS), trace, share=share)
+    return search_long_enough(Server(shortened(scenario, LIGHT_REQUESTS), trace, share))
 
 
 def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:

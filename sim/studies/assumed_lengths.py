@@ -52,11 +52,6 @@ def mean_of(lengths: Lengths, cap: int | None = None) -> float:
     return float(np.minimum(tokens_at(lengths, "output", MEAN_DRAWS), cap or np.inf).mean())
 
 
-def quantile_of(lengths: Lengths, q: float, cap: int | None = None) -> float:
-    """Quantile of a distribution under a cap, in tokens."""
-    return float(min(tokens_at(lengths, "output", np.array([q]))[0], cap or math.inf))
-
-
 def _check(assumed: AssumedLengths, known: dict[float, float]) -> None:
     if assumed.mean is None and assumed.p50 is None:
         raise ScenarioError("slo.assumed.mean is none; a mean or a median (p50) is needed to simulate it")

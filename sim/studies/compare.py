@@ -14,12 +14,13 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.slo import goodput_rps
-from sim.studies.capacity import (
+from sim.studies.capacity_search import (
     ATTAINMENT,
     FEWEST_REQUESTS,
     NOTHING_KNOWN,
     Known,
     OutOfReachError,
+    Server,
     search_long_enough,
 )
 from sim.studies.load_curve import (
@@ -277,7 +278,7 @@ def reach(
             known = _known(points, full_load)._replace(ceiling_rps=ceiling_rps)
         elif trace is None:
             asked = with_values(asked, {"workload.num_requests": max(requests, FEWEST_REQUESTS)})
-        return search_long_enough(asked, trace, share=TARGET, known=known).search.rate_rps
+        return search_long_enough(Server(asked, trace, TARGET), known=known).search.rate_rps
     except OutOfReachError:
         return 0.0
     except ScenarioError:

@@ -39,11 +39,6 @@ def capped(scenario: Scenario, cap: int) -> Scenario:
     return _with_types(scenario, lambda task: task.model_copy(update={"cap": min(cap, task.cap or cap)}))
 
 
-def uncapped(scenario: Scenario) -> Scenario:
-    """No answer is cut by a cap."""
-    return _with_types(scenario, lambda task: task.model_copy(update={"cap": None}))
-
-
 def with_longer_tail(scenario: Scenario, trace: Trace | None, factor: float) -> Asked:
     """Answers above the 90th percentile lie `factor` times as far beyond it; the others stay. Caps stay as well.
 

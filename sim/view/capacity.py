@@ -7,7 +7,8 @@ from sim.cost import Band, band
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, beside
 from sim.studies.bill import AS_LISTED, Bill, Prices, bill
-from sim.studies.capacity import OUT_OF_REACH, Capacity, Searched, combined
+from sim.studies.capacity import Capacity, combined
+from sim.studies.capacity_search import OUT_OF_REACH, Searched
 from sim.studies.deployments import named
 from sim.view.quantity import LIMIT_NAMES
 from sim.view.summary_rows import count

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from sim.scenario import Scenario
 from sim.studies.bill import HEADROOM
-from sim.studies.capacity import ATTAINMENT
+from sim.studies.capacity_search import ATTAINMENT
 from sim.studies.predictor.break_even import NO_ORDER, Trial
 from sim.studies.predictor.error_map import (
     FINE_BIASES,

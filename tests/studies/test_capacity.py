@@ -8,7 +8,8 @@ from scipy.optimize import brentq
 
 from sim import Scenario, ScenarioError, simulate, with_values
 from sim.presets import preset
-from sim.studies.capacity import Server, TooShortError, capacity, search, within_gaps, within_slo
+from sim.studies.capacity import capacity
+from sim.studies.capacity_search import Server, TooShortError, search, within_gaps
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from tests.cases import BASE
 from tests.cases import trace as trace_of
@@ -63,11 +64,11 @@ def test_runs_that_stop_before_an_answer_say_so(regular: Scenario) -> None:
 
 
 def test_the_limits_of_the_gaps_count_where_they_are_asked_for(regular: Scenario) -> None:
-    found = capacity(regular, is_sustained=within_gaps(0.3)).sustained
+    found = capacity(regular, criterion=within_gaps(0.3)).sustained
     assert 0.975 * LIMIT_RPS <= found.rate_rps <= LIMIT_RPS
     assert not within_gaps(0.2)(simulate(regular))  # steps take 0.25 s at any rate
-    with pytest.raises(ScenarioError):
-        capacity(regular, is_sustained=within_gaps(0.2))
+    with pytest.raises(ScenarioError, match=r"^slo is out of reach: at 1\.6 requests/s, a tenth .* a run meets it no"):
+        capacity(regular, criterion=within_gaps(0.2))
 
 
 def test_a_saturated_server_takes_in_its_slots_over_its_service_time(regular: Scenario) -> None:
@@ -78,14 +79,14 @@ def test_a_saturated_server_takes_in_its_slots_over_its_service_time(regular: Sc
 
 
 def test_in_a_replication_requests_are_the_same_at_every_rate() -> None:
-    server = Server(preset("chat"), None, within_slo())
+    server = Server(preset("chat"))
     lengths = [server.run(rate, 3).inputs.output_len.tolist() for rate in (1.0, 20.0)]
     assert lengths[0] == lengths[1] != server.run(1.0, 2).inputs.output_len.tolist()
 
 
 def test_a_higher_share_within_the_limits_is_sustained_at_a_lower_rate() -> None:
     chat = with_values(preset("long-prompts"), {"workload.num_requests": 3000})
-    rates = [search(chat, share=share).search.rate_rps for share in (0.8, 0.9, 0.99)]
+    rates = [search(Server(chat, share=share)).search.rate_rps for share in (0.8, 0.9, 0.99)]
     assert rates[0] > rates[1] > rates[2]
 
 
@@ -189,7 +190,7 @@ def test_a_run_that_is_too_short_is_refused_with_the_number_that_is_needed(regul
     with pytest.raises(
         TooShortError, match=r"workload.num_requests is 1000; at .* so at least (\d+) are needed"
     ) as told:
-        search(short)
+        search(Server(short))
     assert told.value.needed == int(str(told.value).split("at least ")[1].split(" ")[0]) > 1000
     assert capacity(short).sustained.rate_rps == pytest.approx(2000, rel=0.05)  # it takes as many as are needed
 
@@ -200,7 +201,7 @@ def test_a_rate_that_swings_is_searched_over_a_whole_period(regular: Scenario) -
     values = {"scheduler.max_num_seqs": 20, "workload.arrivals": swinging, "workload.num_requests": 1000}
     scenario = with_values(regular, values)
     with pytest.raises(TooShortError, match=r"less than a period of arrivals \(1000 s\), so at least"):
-        search(scenario)
+        search(Server(scenario))
     rate_rps = capacity(with_values(scenario, {"replications": 1})).sustained.rate_rps
     whole = with_values(scenario, {"workload.arrivals.rate_rps": rate_rps, "workload.num_requests": 100_000})
     assert simulate(whole).attainment.share >= 0.88

@@ -8,7 +8,8 @@ import pytest
 from sim import preset, simulate, with_values
 from sim.scenario import Scenario
 from sim.studies import compare
-from sim.studies.capacity import Server, capacity
+from sim.studies.capacity import capacity
+from sim.studies.capacity_search import Server
 from sim.studies.compare import overall_cv, row, with_system
 from tests.cases import BASE, STATIC, run, trace
 

@@ -6,14 +6,16 @@ import pytest
 from sim import ScenarioError, simulate, with_values
 from sim.presets import preset
 from sim.studies.alternatives import PREDICTED, what_ifs, with_mean_lengths, with_predictor
-from sim.studies.assumed_lengths import assumed_lengths, mean_of, quantile_of
-from sim.studies.capacity import search
-from sim.studies.output_lengths import capped, uncapped, with_longer_tail, with_outputs
+from sim.studies.assumed_lengths import assumed_lengths, mean_of
+from sim.studies.capacity_search import Server, search
+from sim.studies.output_lengths import capped, with_longer_tail, with_outputs
 from sim.system_spec import AssumedLengths
 from sim.systems import system
+from sim.workload.lengths import quantile
 from tests.cases import trace as trace_of
 
 CHAT = with_values(preset("chat"), {"workload.num_requests": 4000})
+UNCAPPED = with_values(CHAT, {"workload.types.0.cap": None})
 
 
 def outputs(scenario, trace=None):
@@ -24,11 +26,10 @@ def test_a_cap_cuts_what_is_longer_and_nothing_else() -> None:
     before, after = outputs(CHAT), outputs(capped(CHAT, 512))
     assert np.array_equal(after, np.minimum(before, 512))
     assert np.array_equal(outputs(capped(CHAT, 8192)), before)  # the own cap of 4,096 is lower
-    assert uncapped(CHAT).workload.types[0].cap is None
 
 
 def test_a_longer_tail_moves_the_longest_tenth_alone() -> None:
-    before, after = outputs(uncapped(CHAT)), outputs(with_longer_tail(uncapped(CHAT), None, 2.0)[0])
+    before, after = outputs(UNCAPPED), outputs(with_longer_tail(UNCAPPED, None, 2.0)[0])
     start = 256 / np.sqrt(2) * np.exp(np.sqrt(np.log(2)) * 1.2815516)  # p90 of a log-normal of CV 1
     body = before < 0.95 * start
     assert np.abs(after[body] - before[body]).max() <= 1  # straight lines between quantiles
@@ -65,9 +66,10 @@ def test_assumed_lengths_meet_their_figures() -> None:
             assert mean_of(lengths) == pytest.approx(assumed.mean, rel=0.01)
         for q, value in ((0.5, assumed.p50), (0.95, assumed.p95), (0.99, assumed.p99)):
             if value is not None:
-                assert quantile_of(lengths, q) == pytest.approx(value, rel=0.01)
+                assert quantile(lengths, "output", np.array([q])) == pytest.approx(value, rel=0.01)
     # a mean and a p99 alone are a log-normal: ln(1220 / 256) = 2.3263 s - s^2 / 2 gives s = 0.8095 and this median
-    assert quantile_of(assumed_lengths(AssumedLengths(mean=256, p99=1220)), 0.5) == pytest.approx(184.5, abs=1)
+    lognormal = assumed_lengths(AssumedLengths(mean=256, p99=1220))
+    assert quantile(lognormal, "output", np.array([0.5])) == pytest.approx(184.5, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +89,9 @@ def test_assumptions_that_contradict_themselves_are_refused(assumed: AssumedLeng
 
 def test_every_answer_from_the_assumed_distribution_keeps_its_rank() -> None:
     lengths = assumed_lengths(AssumedLengths(mean=100, p99=600))
-    other, none = with_outputs(uncapped(CHAT), None, lengths, None)
+    other, none = with_outputs(UNCAPPED, None, lengths, None)
     assert none is None
-    before, after = outputs(uncapped(CHAT)), outputs(other)
+    before, after = outputs(UNCAPPED), outputs(other)
     assert after.mean() == pytest.approx(100, rel=0.1)
     assert (np.diff(after[np.lexsort((after, before))]) >= 0).all()  # equal ones may differ in the fraction
     rows = trace_of([5, 1000, 20, 7])
@@ -125,4 +127,4 @@ def test_a_predictor_is_told_to_schedulers_that_can_use_one() -> None:
 def test_shortest_first_helps_where_short_and_long_answers_share_a_queue() -> None:
     mixed = with_values(preset("mixed-pool"), {"workload.num_requests": 3000})
     told = with_predictor(with_values(mixed, {"predictor.kind": "oracle"}))["predictor: shortest first"]
-    assert search(told).search.rate_rps > 1.05 * search(mixed).search.rate_rps
+    assert search(Server(told)).search.rate_rps > 1.05 * search(Server(mixed)).search.rate_rps

@@ -5,7 +5,7 @@ import pytest
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.bill import Prices
-from sim.studies.capacity import Searched
+from sim.studies.capacity_search import Searched
 from sim.studies.rate_search import LargestRate
 from sim.view import capacity, capacity_figures
 from sim.view.capacity import Option, Terms

@@ -8,7 +8,8 @@ from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative, beside, tried
 from sim.studies.bill import AS_LISTED, HEADROOM, HOURS_PER_MONTH, Bill, Prices, bill
-from sim.studies.capacity import ATTAINMENT, Capacity, Searched
+from sim.studies.capacity import Capacity
+from sim.studies.capacity_search import ATTAINMENT, Searched
 from sim.studies.predictor.uses import Use, told, use_of
 from sim.workload import Trace
 
@@ -20,13 +21,8 @@ class Worth(NamedTuple):
     using: Bill
 
     @property
-    def saved_gpus(self) -> float:
-        """Whole replicas saved, less the predictor's own GPUs."""
-        return self.without.all_gpus - self.using.all_gpus
-
-    @property
     def saved_usd_per_month(self) -> float | None:
-        """The same in money, less retraining; None: the GPU has no price."""
+        """What the replicas saved cost, less the predictor's own GPUs and retraining; None: the GPU has no price."""
         before, after = self.without.usd_per_hour, self.using.usd_per_hour
         return None if before is None or after is None else (before - after) * HOURS_PER_MONTH
 
