@@ -1,8 +1,21 @@
 """Longtail: what unknown output lengths do to an LLM server's throughput, latency and KV memory.
 
->>> from sim import Scenario, simulate
->>> result = simulate(Scenario(...))
->>> result.summary()["metrics"]["output_tokens_per_s"]
+From a shipped scenario to numbers, arrays, frames and a picture:
+
+>>> from sim import preset, simulate, with_values
+>>> from sim.view import curves, figures
+>>> scenario = with_values(preset("chat"), {"workload.arrivals.rate_rps": 12.0, "workload.num_requests": 2_000})
+>>> result = simulate(scenario)
+>>> figure = figures.memory(curves.over_time(result))  # Plotly: a notebook draws it
+>>> result.summary()["metrics"]["output_tokens_per_s"] > 2_000  # figures of the whole run, see sim.summary
+True
+>>> result.ttft_s.shape  # an array a metric, one row a request
+(2000,)
+>>> list(result.requests.columns[:3])  # the same as pandas frames: requests, over_time, steps
+['arrival_s', 'type', 'prompt_tokens']
+
+`preset_names()` lists the scenarios, `Scenario` has every field with its limits, `load_scenario` and `read_trace` read
+files. What cannot run is refused with `ScenarioError` or `DataError`, in one sentence.
 """
 
 from importlib import import_module

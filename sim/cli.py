@@ -3,12 +3,14 @@
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sim import __version__
+from sim.home import preset_files
 
 REFUSED = 2
 STOPPED = 130  # what shells report after Ctrl-C
@@ -29,12 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 when a replay differs, 2 when something was refused; then one sentence on
-        standard error says what.
+        0 when all went well; 1 when a recorded table differs or cannot be replayed; 2 when something was refused,
+        and then one sentence on standard error says what.
     """
     try:
         arguments = parser().parse_args(argv)
-    except UsageError as error:
+    except (UsageError, FileNotFoundError) as error:  # the latter: an installation without presets
         return refuse(str(error))
     return guarded(import_module(f"sim.commands.{arguments.command}").main, arguments)
 
@@ -62,8 +64,18 @@ def refuse(sentence: str) -> int:
     return REFUSED
 
 
+class Help(argparse.HelpFormatter):
+    """Help that does not break a preset's name at its hyphens."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one sentence like all others."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Help, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -99,8 +111,14 @@ def add_run(commands: Any) -> None:
     """`longtail run`."""
     run = commands.add_parser("run", help="simulate one scenario", description="Simulate one scenario.")
     run.set_defaults(command="run")
-    run.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
-    run.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay: Azure or plain CSV, also as .gz")
+    add_scenario(run)
+    run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="requests to replay, also as .gz: plain CSV (arrival_s,prompt_tokens,output_tokens), Azure, BurstGPT, "
+        "Mooncake and others",
+    )
     add_values(run, "change one field, such as workload.arrivals.rate_rps=3")
     run.add_argument("--json", metavar="OUT", help="write the summary as JSON; - prints it instead of the table")
     run.add_argument(
@@ -179,7 +197,7 @@ def add_capacity(commands: Any) -> None:
     about = "The largest rate that one replica sustains within the limits, and what a load costs, here and elsewhere."
     capacity = commands.add_parser("capacity", help="how many GPUs a load needs, at what price", description=about)
     capacity.set_defaults(command="capacity")
-    capacity.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
+    add_scenario(capacity)
     capacity.add_argument("--trace", type=Path, metavar="FILE", help="requests to replay at other speeds")
     capacity.add_argument("--rate", type=amount, metavar="R", help="requests/s to serve; the scenario's if left out")
     capacity.add_argument(
@@ -192,8 +210,12 @@ def add_capacity(commands: Any) -> None:
         metavar="A",
         help="share of requests within the limits; 0.9 if left out",
     )
-    capacity.add_argument("--cap", type=positive, default=512, metavar="N", help="what if answers end here; 512 tokens")
-    capacity.add_argument("--tail", type=amount, default=2.0, metavar="F", help="what if the tail is F x longer; 2")
+    capacity.add_argument(
+        "--cap", type=positive, default=512, metavar="N", help="what if answers end after N tokens; 512 if left out"
+    )
+    capacity.add_argument(
+        "--tail", type=amount, default=2.0, metavar="F", help="what if the tail is F x longer; 2 if left out"
+    )
     capacity.add_argument("--gpus", nargs="+", metavar="GPU", help="GPUs to compare with; all with a price if left out")
     capacity.add_argument(
         "--retraining",
@@ -206,6 +228,12 @@ def add_capacity(commands: Any) -> None:
     capacity.add_argument("--json", metavar="OUT", help="write everything as JSON; - prints it instead of the tables")
 
 
+def add_scenario(command: argparse.ArgumentParser) -> None:
+    """What is asked about: a file or a preset."""
+    command.add_argument("scenario", metavar="SCENARIO", help="a scenario file (JSON), or the name of a preset")
+    command.epilog = f"presets: {', '.join(preset_files())}"
+
+
 def add_values(command: argparse.ArgumentParser, what: str) -> None:
     """`--set`, for fields of a scenario."""
     command.add_argument(
@@ -215,7 +243,7 @@ def add_values(command: argparse.ArgumentParser, what: str) -> None:
         default=[],
         type=assignment,
         metavar="A.B=VALUE",
-        help=f"{what}; may be repeated",
+        help=f"{what}; null takes a value away; may be repeated",
     )
 
 

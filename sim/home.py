@@ -5,6 +5,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 
 
+def preset_files() -> dict[str, Path]:
+    """Files of the shipped scenarios by name, in order of their names; raises as `app_home`."""
+    return {path.stem: path for path in sorted((app_home() / "presets").glob("*.json"))}
+
+
 def app_home() -> Path:
     """Folder that holds `app.py`, `pages/`, `presets/` and `.streamlit/`.
 

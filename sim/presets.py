@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sim.errors import ScenarioError, closest, shown
-from sim.home import app_home
+from sim.home import preset_files
 from sim.scenario import Scenario, load_scenario
 
 DEFAULT_PRESET = "chat"
@@ -12,7 +12,7 @@ DEFAULT_PRESET = "chat"
 
 @lru_cache
 def _files() -> dict[str, Path]:
-    files = {path.stem: path for path in sorted((app_home() / "presets").glob("*.json"))}
+    files = preset_files()
     return {name: files[name] for name in sorted(files, key=lambda name: (name != DEFAULT_PRESET, name))}
 
 

@@ -1,11 +1,13 @@
 """How the command line refuses: one sentence on standard error, exit code 2."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sim import home, preset, preset_names
 from sim.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -141,6 +143,27 @@ def test_one_table_for_several_goldens_is_refused(capsys: pytest.CaptureFixture[
 
 def test_bench_of_an_unknown_system_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "scheduler.system is 'fifo'" in refusal(capsys, "bench", "--system", "fifo")
+
+
+@pytest.mark.parametrize("command", ["run", "capacity"])
+def test_help_names_every_preset(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    shown = capsys.readouterr().out.partition("presets: ")[2]
+    assert sorted(" ".join(shown.split()).split(", ")) == sorted(preset_names())
+
+
+def test_installation_without_presets_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(home, "PACKAGE", tmp_path / "sim")
+    assert refusal(capsys, "run", "chat").endswith("install longtail again")
+
+
+def test_null_takes_a_value_away(capsys: pytest.CaptureFixture[str]) -> None:
+    assert preset("chat").slo.ttft_ms is not None
+    assert main(["run", "chat", "--set", "workload.num_requests=100", "--set", "slo.ttft_ms=null", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["scenario"]["slo"]["ttft_ms"] is None
 
 
 def test_help_needs_no_simulator() -> None:

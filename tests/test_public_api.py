@@ -1,5 +1,6 @@
 """What `import sim` offers, and what it costs."""
 
+import doctest
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,12 @@ def test_simulate_stays_a_function_after_its_module_was_imported() -> None:
     import sim.simulate
 
     assert callable(sim.simulate)
+
+
+def test_lines_that_the_package_shows_do_what_they_say() -> None:
+    found = doctest.testmod(sim)
+    assert found.attempted > 5
+    assert found.failed == 0
 
 
 def test_import_alone_loads_nothing_heavy() -> None:

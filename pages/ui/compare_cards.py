@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 from ui import typed
-from ui.compare_jobs import CompareJob, points_of, rows_of
+from ui.compare_jobs import CompareJob, points_of
 from ui.live_plot import live_plot
 from ui.watch import JobFeed, watch
 
@@ -119,6 +119,3 @@ def who_wins(job: CompareJob, unit: str) -> None:
 def batches(rows: dict[str, Row], overall_cv: float) -> None:
     """How alike the answers are that are served together."""
     st.markdown(words.grouping(rows, overall_cv))
-
-
-__all__ = ["against_load", "batches", "chosen", "memory", "rows_of", "table", "who_wins"]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
-from ui.files import LARGEST_UPLOAD_MB
+from ui.files import LARGEST_UPLOAD_MB, is_too_large
 
 from sim.benchmarks import read_data
 from sim.errors import DataError
@@ -42,10 +42,8 @@ def _forget() -> None:
 
 def _read(uploads: list[UploadedFile]) -> Data | None:
     """What the files hold; says so where they are refused."""
-    for upload in uploads:
-        if upload.size > LARGEST_UPLOAD_MB * 2**20:  # before a byte of it is read
-            st.error(f"{upload.name} has {upload.size / 2**20:,.0f} MB; at most {LARGEST_UPLOAD_MB} MB are taken.")
-            return None
+    if any(map(is_too_large, uploads)):
+        return None
     first, *rest = uploads
     try:
         return read_data(first.getvalue(), first.name, others={each.name: each.getvalue() for each in rest})

@@ -11,6 +11,7 @@ from sim.keys import EDITS, KEYS, MIX, PRESET, pack, to_query, unpack, value_of
 from sim.scenario import Scenario, scenario_of_json
 from sim.view.form import base_scenario
 from sim.view.theme import counted
+from sim.view.your_data import TRAFFIC
 from sim.workload import Trace, read_trace
 
 LARGEST_UPLOAD_MB = 50
@@ -23,8 +24,7 @@ def trace_upload() -> None:
         upload = st.file_uploader(
             f"Trace file (at most {LARGEST_UPLOAD_MB} MB)",
             key="trace_upload",
-            help="Azure CSV, or a CSV with arrival_s, prompt_tokens, output_tokens and perhaps type; gzip too. It "
-            "replaces arrivals and lengths; every curve then shows these requests.",
+            help=f"{TRAFFIC.formats} gzip too. It replaces arrivals and lengths: every curve shows these requests.",
         )
         if upload is not None:
             trace = _read(upload)
@@ -94,8 +94,7 @@ def use(scenario: Scenario, preset_name: str) -> None:
 
 def _read(upload: UploadedFile) -> Trace | None:
     """The trace in an upload; says so where it is refused. Read once a file."""
-    if upload.size > LARGEST_UPLOAD_MB * 2**20:  # before a byte of it is read
-        st.error(f"{upload.name} has {upload.size / 2**20:,.0f} MB; at most {LARGEST_UPLOAD_MB} MB are taken.")
+    if is_too_large(upload):
         return None
     known: dict[str, Trace] = st.session_state.setdefault("trace_by_upload", {})
     if upload.file_id not in known:
@@ -106,6 +105,14 @@ def _read(upload: UploadedFile) -> Trace | None:
             return None
         known[upload.file_id] = _traces()[trace.sha256] = trace
     return known[upload.file_id]
+
+
+def is_too_large(upload: UploadedFile) -> bool:
+    """Whether a file is refused before a byte of it is read; says so."""
+    if upload.size <= LARGEST_UPLOAD_MB * 2**20:
+        return False
+    st.error(f"{upload.name} has {upload.size / 2**20:,.0f} MB; at most {LARGEST_UPLOAD_MB} MB are taken.")
+    return True
 
 
 def _traces() -> dict[str, Trace]:

@@ -38,14 +38,15 @@ class Kind(NamedTuple):
     example: str  # the plainest file that is taken
 
 
+TRAFFIC = Kind(
+    "Traffic",
+    "A trace: its output lengths beside real data sets; replay it, or use its lengths under any load.",
+    "Azure, BurstGPT, Mooncake, ServeGen (both files at once), Bailian, APEX, LLMServingSim, lengths only, or plain "
+    "CSV.",
+    "arrival_s,prompt_tokens,output_tokens\n0.0,512,180\n0.4,1350,42",
+)
 KINDS = (
-    Kind(
-        "Traffic",
-        "A trace: its output lengths beside real data sets; replay it, or use its lengths under any load.",
-        "Azure, BurstGPT, Mooncake, ServeGen (both files at once), Bailian, APEX, LLMServingSim, lengths only, or "
-        "plain CSV.",
-        "arrival_s,prompt_tokens,output_tokens\n0.0,512,180\n0.4,1350,42",
-    ),
+    TRAFFIC,
     Kind(
         "Step times",
         "A benchmark of your deployment: step times fitted to it, with the error of every point that was left out.",
