@@ -49,5 +49,5 @@ with left:
     capacity_cards.deployment_table(options)
 with right:
     with card("what_if", "What if"):
-        capacity_cards.what_if(own, light, changes, terms)
+        capacity_cards.what_if(scenario, own, light, changes, terms)
     capacity_cards.growth(options, own, terms)

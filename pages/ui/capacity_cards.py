@@ -15,12 +15,13 @@ from ui.watch import JobFeed, watch
 
 from sim.catalog import gpu, gpu_names
 from sim.scenario import Scenario
-from sim.studies.alternatives import Alternative
+from sim.studies.alternatives import Alternative, with_predictor
 from sim.studies.bill import price_of
 from sim.studies.capacity_search import Searched
 from sim.view import capacity as words
 from sim.view import capacity_figures as figures
 from sim.view.capacity import Option, Terms
+from sim.view.predictor import basis_note
 from sim.view.steps import powers_of_two
 from sim.view.theme import UNDEFINED
 
@@ -165,7 +166,7 @@ def deployment_table(options: Sequence[Option]) -> None:
                 st.markdown("\n".join(f"- {sentence}" for sentence in refused))
 
 
-def what_if(own: Option, light: Searched | None, job: Job[str, Alternative], terms: Terms) -> None:
+def what_if(scenario: Scenario, own: Option, light: Searched | None, job: Job[str, Alternative], terms: Terms) -> None:
     """What a cap, a longer tail or no variance does to the bill."""
 
     def picture() -> tuple[go.Figure, str]:
@@ -175,6 +176,8 @@ def what_if(own: Option, light: Searched | None, job: Job[str, Alternative], ter
     JobFeed(job, picture).draw("plot_what_if")
     for sentence in words.what_if_sentences(own, words.options(own, light, dict(sorted(job.found.items())), terms)):
         st.caption(sentence)
+    if with_predictor(scenario) and (note := basis_note(scenario)):
+        st.caption(note)
     watch(job, "changes", "stop_what_if")
 
 

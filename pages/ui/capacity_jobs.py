@@ -69,7 +69,7 @@ def _what_if(
     key: str, sha256: str, share: float, cap: int, factor: float, _scenario: Scenario, _trace: Trace | None
 ) -> Job[str, Alternative]:
     changed: list[WhatIf] = what_ifs(_scenario, _trace, cap=cap, factor=factor)
-    return start({each.name: task(tried, each.scenario, each.trace, share) for each in changed})
+    return start({each.name: task(tried, each.scenario, each.trace, share, each.without) for each in changed})
 
 
 @st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)

@@ -63,7 +63,7 @@ def bias_curve(
         live_plot(figure, "plot_bias", predictor_figures.alt_curve(shown, best))
         if best is not None:
             st.caption(predictor.best_sentence(name, best, spread))
-            if note := predictor.size_note(scenario):
+            if note := " ".join(filter(None, (predictor.size_note(scenario), predictor.basis_note(scenario)))):
                 st.caption(note)
 
 

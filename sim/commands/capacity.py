@@ -77,11 +77,11 @@ def report(
     changed = what_ifs(scenario, trace, cap=arguments.cap, factor=arguments.tail)
     others = fitting(scenario, arguments.gpus)[1:]
     names = [each.name for each in changed] + [named(each) for each in others]
-    asked = [(each.scenario, each.trace) for each in changed] + [(each, trace) for each in others]
+    asked = [*(each[1:] for each in changed), *((each, trace, None) for each in others)]
     light = light_search(scenario, trace, arguments.attainment)
     rows: list[Row] = []
-    for name, (other, its_trace) in zip(names, asked, strict=True):
-        alternative = tried(other, its_trace, arguments.attainment)
+    for name, (other, its_trace, without) in zip(names, asked, strict=True):
+        alternative = tried(other, its_trace, arguments.attainment, without)
         found = beside(base, light, alternative)
         if found is None:
             note(f"{name}: {alternative.refusal}")

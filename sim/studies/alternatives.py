@@ -2,7 +2,7 @@
 
 An alternative is searched once, with the random numbers of the first replication and fewer requests, and so is the
 base. Their ratio is applied to the base's rate and interval: the same customers on both sides leave little of
-chance in it.
+chance in it. A scheduler that is told lengths is held against the one that differs from it in that alone.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from sim.studies.assumed_lengths import mean_of
 from sim.studies.capacity import Capacity
 from sim.studies.capacity_search import Searched, Server, search_long_enough
 from sim.studies.output_lengths import Asked, capped, with_longer_tail, with_outputs
-from sim.studies.predictor.uses import UNNAMED
+from sim.studies.predictor.uses import UNNAMED, without_predictor
 from sim.studies.saturated import replayed
 from sim.studies.shortened import shortened
 from sim.systems import reads_predictor
@@ -34,6 +34,7 @@ class WhatIf(NamedTuple):
     name: str
     scenario: Scenario
     trace: Trace | None
+    without: Scenario | None = None  # what it is held against, where that is not the base itself
 
 
 class Alternative(NamedTuple):
@@ -42,6 +43,7 @@ class Alternative(NamedTuple):
     scenario: Scenario
     searched: Searched | None
     refusal: str = ""
+    without: Searched | None = None  # what it is held against, where that is not the base itself
 
 
 def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float) -> list[WhatIf]:
@@ -60,7 +62,7 @@ def what_ifs(scenario: Scenario, trace: Trace | None, *, cap: int, factor: float
         WhatIf(f"cap of {cap:,} tokens", capped(scenario, cap), trace),
         WhatIf(f"tail {factor:g} x longer", *with_longer_tail(scenario, trace, factor)),
         WhatIf("every answer of mean length", *with_mean_lengths(scenario, trace)),
-        *(WhatIf(name, told, trace) for name, told in with_predictor(scenario).items()),
+        *(WhatIf(name, each, trace, without_predictor(scenario)) for name, each in with_predictor(scenario).items()),
     ]
 
 
@@ -104,11 +106,12 @@ def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searc
     return search_long_enough(Server(shortened(scenario, LIGHT_REQUESTS), trace, share))
 
 
-def tried(scenario: Scenario, trace: Trace | None, share: float) -> Alternative:
-    """`light_search` of an alternative, whose refusal is an answer like any other."""
+def tried(scenario: Scenario, trace: Trace | None, share: float, without: Scenario | None = None) -> Alternative:
+    """`light_search` of an alternative, and of what it is held against; a refusal is an answer like any other."""
     try:
-        found = light_search(scenario, trace, share)
-        return Alternative(scenario, found._replace(truncated=share_cut(scenario, trace)))
+        found = light_search(scenario, trace, share)._replace(truncated=share_cut(scenario, trace))
+        beside_it = None if without is None else light_search(without, trace, share)
+        return Alternative(scenario, found, without=beside_it)
     except ScenarioError as error:
         return Alternative(scenario, None, str(error))
 
@@ -123,6 +126,7 @@ def beside(base: Capacity, light_base: Searched, other: Alternative) -> Capacity
     """An alternative's capacity as the base's times the ratio of the two light searches; None where it was refused."""
     if other.searched is None:
         return None
+    light_base = other.without or light_base
     ratio = other.searched.search.rate_rps / light_base.search.rate_rps
     found = base.sustained
     scaled = found._replace(

@@ -8,7 +8,7 @@ import numpy as np
 from sim.studies.compare import TARGET, Compared, Row
 from sim.studies.rate_search import WIDTH
 from sim.systems import SYSTEMS
-from sim.view.theme import short_number, short_percent, short_time
+from sim.view.theme import listed, short_number, short_percent, short_time
 
 DEFAULT = ("static", "orca", "vllm_v1", "sarathi", "s3", "rank")
 STAR = "★"  # of the best in a column
@@ -132,7 +132,7 @@ def _who_gets_furthest(reach: Mapping[str, float], unit: str, highest: float) ->
     after = ordered[len(alike) :][:1]
     second = "".join(f", {title(name)} {short_number(reach[name])}" for name in after)
     return (
-        f"{_listed([title(name) for name in alike])} {verb} most within the limits: {about}{short_number(most)} {unit} "
+        f"{listed([title(name) for name in alike])} {verb} most within the limits: {about}{short_number(most)} {unit} "
         f"with {short_percent(TARGET)} of requests good{second}."
     )
 
@@ -141,7 +141,7 @@ def going_on(rows: Mapping[str, Row], end_s: float) -> str:
     """Whose runs go on after the end of the picture; empty where none does."""
     ends = {title(name): each.memory.end_s for name, each in rows.items() if each.memory is not None}
     later = [f"{name} goes on to {end:,.0f} s" for name, end in ends.items() if end > end_s]
-    return f"Shown up to {end_s:,.0f} s: {_listed(later)}." if later else ""
+    return f"Shown up to {end_s:,.0f} s: {listed(later)}." if later else ""
 
 
 def winners(points: Sequence[Compared], unit: str) -> list[str]:
@@ -161,9 +161,9 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
         elif len(leading) == len(scores):
             name = "all alike"
         elif 2 * len(leading) > len(scores):
-            name = "all but " + _listed([title(each) for each in scores if each not in leading])
+            name = "all but " + listed([title(each) for each in scores if each not in leading])
         else:
-            name = _listed([title(each) for each in leading])
+            name = listed([title(each) for each in leading])
         if stretches and stretches[-1][0] == name:
             stretches[-1] = (name, stretches[-1][1], load)
         else:
@@ -187,16 +187,10 @@ def grouping(rows: Mapping[str, Row], overall_cv: float) -> str:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def delivery(rows: Mapping[str, Row]) -> str:
     """What stands under TPOT where tokens do not come one by one; empty where they do."""
     whole = [title(name) for name, each in ran(rows).items() if each.is_batch_delivery]
-    return (
-        f" TPOT of {_listed(whole)} is E2E per token: answers come whole, at the end of their batch." if whole else ""
-    )
+    return f" TPOT of {listed(whole)} is E2E per token: answers come whole, at the end of their batch." if whole else ""
 
 
 def problems(rows: Mapping[str, Row]) -> list[str]:

@@ -26,7 +26,7 @@ from sim.view.capacity import gpus_words
 from sim.view.limits_words import limit_clause
 from sim.view.quantity import GOODPUT, OUTPUT_RATE, PREEMPTIONS, TPOT, Quantity
 from sim.view.summary_rows import count
-from sim.view.theme import short_number, short_percent, short_time
+from sim.view.theme import listed, short_number, short_percent, short_time
 
 MISSING = "-"
 NEARLY_ALL = 0.8  # of answers in their right class: then that is nearly always the same one
@@ -296,6 +296,27 @@ def size_note(scenario: Scenario) -> str:
     if scenario.workload.trace_file is not None:
         return ""
     return f"Runs here have at most {MAX_REQUESTS:,} requests: rates are not those of Explore."
+
+
+def basis_note(scenario: Scenario) -> str:
+    """What stands for the scheduler where it is held against one that is told lengths; empty where it does itself."""
+    scheduler = scenario.scheduler
+    if scheduler.system == "sglang":
+        return "SGLang is told no lengths here: with a predictor and without, vLLM V1 stands for it."
+    if scheduler.system != "vllm_v1" or scheduler.is_recombined:
+        return ""
+    left_out = (
+        ("asynchronous scheduling", scheduler.async_scheduling),
+        ("prefix cache", scheduler.enable_prefix_caching),
+        ("priorities", scheduler.scheduling_policy == "priority"),
+    )
+    names = [name for name, is_there in left_out if is_there]
+    if not names:
+        return ""
+    return (
+        f"With a predictor and without, runs here do without {listed(names)}, as every scheduler here does that is "
+        "told lengths."
+    )
 
 
 def map_alt(name: str, num_runs: int) -> str:

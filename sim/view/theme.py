@@ -169,6 +169,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def short_number(value: float) -> str:
     """Three significant digits without an exponent; from 10,000 on in thousands, as k."""
     if math.isnan(value):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sim import preset, with_values
 from sim.catalog import published_predictor
 from sim.studies.bill import Bill
 from sim.studies.predictor.break_even import DELAYS_MS, NO_ORDER, NO_PREDICTOR, Gains, Limits, Trial, late, limits_of
@@ -295,3 +296,23 @@ def test_every_predictor_of_the_lesson_has_a_name_and_a_place():
     assert len(figure.data[0].x) == len(LESSON)
     assert figure.data[0].text[0] == "10 classes: 90 % in the right class"
     assert list(figure.data[1].y) == [400, 400]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "left_out"),
+    [
+        ({"async_scheduling": True}, "do without asynchronous scheduling, as"),
+        (
+            {"enable_prefix_caching": True, "scheduling_policy": "priority"},
+            "without prefix cache and priorities, as",
+        ),
+        ({"system": "sglang"}, "vLLM V1 stands for it"),
+        ({}, None),
+        ({"reserve": "prompt", "async_scheduling": True}, None),
+        ({"system": "orca", "enable_prefix_caching": True}, None),
+    ],
+)
+def test_what_a_comparison_with_a_predictor_leaves_out_is_said(scheduler, left_out):
+    plain = {"async_scheduling": False, "enable_prefix_caching": False}
+    told = predictor.basis_note(with_values(preset("chat"), {"scheduler": plain | scheduler}))
+    assert left_out in told if left_out else not told

@@ -1,6 +1,8 @@
 """The two uses of a predicted length, to order requests and to set memory aside, and the server that does neither.
 
-All three serve the same requests on the same deployment; they differ in one choice of the scheduler alone.
+All three serve the same requests on the same deployment; they differ in one choice of the scheduler alone. A loop that
+is told lengths has no asynchronous scheduling, no prefix cache, no priorities and no older releases, so the server
+beside it has none of them either: what they are worth is not the predictor's doing.
 """
 
 from enum import Enum
@@ -13,6 +15,7 @@ from sim.metrics import mean, p99, per_second
 from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET, Kind, Predictor
 from sim.result import Result
 from sim.scenario import Scenario, with_values
+from sim.scheduler_spec import Scheduler
 from sim.simulate import simulate
 from sim.slo import goodput_rps
 from sim.studies.saturated import plateau_tokens_per_s, replayed
@@ -35,7 +38,17 @@ class Use(Enum):
     RESERVE = "reservation"
 
 
-CHOICES = {Use.ORDER: {"scheduler.order": "predicted"}, Use.RESERVE: {"scheduler.reserve": "quantile"}}
+CHOICES: dict[Use, dict[str, Any]] = {
+    Use.NONE: {  # what vLLM's own loop alone reads, as all other loops have it
+        "scheduler.async_scheduling": False,
+        "scheduler.enable_prefix_caching": False,
+        "scheduler.enable_chunked_prefill": True,
+        "scheduler.scheduling_policy": "fcfs",
+        "scheduler.vllm_release": Scheduler.model_fields["vllm_release"].default,
+    },
+    Use.ORDER: {"scheduler.order": "predicted"},
+    Use.RESERVE: {"scheduler.reserve": "quantile"},
+}
 KINDS: dict[Use, Kind] = {Use.ORDER: "point", Use.RESERVE: "distribution"}  # whose errors have a bias and a spread
 MEDIAN = 0.5
 UNNAMED = {"predictor.kind": "distribution"}  # asked where the scenario names none; errs by the default spread
@@ -58,15 +71,16 @@ def served(scenario: Scenario, use: Use, **predictor: Any) -> Scenario:
     Parameters
     ----------
     scenario : Scenario
-        Its own system where that is of the use; or else the system with one choice changed, to the predicted order or
-        to a reservation of a predicted quantile. At most `MAX_REQUESTS` requests are drawn.
+        Its own system where that makes the use of predictions; or else the system with one choice changed, to the
+        predicted order or to a reservation of a predicted quantile. At most `MAX_REQUESTS` requests
+        are drawn.
     use : Use
     **predictor
         Fields of the predictor that change.
     """
     values: dict[str, Any] = {}
-    if use is not use_of(scenario):
-        values |= _without_lengths(scenario) | CHOICES.get(use, {})
+    if use is Use.NONE or use is not use_of(scenario):
+        values |= _without_lengths(scenario) | CHOICES[use]
     values |= {f"predictor.{name}": value for name, value in predictor.items()}
     return with_values(shortened(scenario, MAX_REQUESTS), values)
 
@@ -75,6 +89,12 @@ def told(scenario: Scenario, use: Use) -> Scenario:
     """All requests of the scenario with predictions put to a use: by its own predictor, or by `UNNAMED`."""
     own = {} if scenario.predictor.in_use.kind != "none" or use is use_of(scenario) else UNNAMED
     return with_values(served(scenario, use), own | {"workload.num_requests": scenario.workload.num_requests})
+
+
+def without_predictor(scenario: Scenario) -> Scenario | None:
+    """The server that the uses of predictions are held against; None where it is the scenario's own."""
+    plain = told(scenario, Use.NONE)
+    return None if plain == scenario else plain
 
 
 def use_of(scenario: Scenario) -> Use:

@@ -10,7 +10,7 @@ from sim.studies.alternatives import Alternative, beside, tried
 from sim.studies.bill import AS_LISTED, HEADROOM, HOURS_PER_MONTH, Bill, Prices, bill
 from sim.studies.capacity import Capacity
 from sim.studies.capacity_search import ATTAINMENT, Searched
-from sim.studies.predictor.uses import Use, told, use_of
+from sim.studies.predictor.uses import Use, told, use_of, without_predictor
 from sim.workload import Trace
 
 
@@ -38,7 +38,7 @@ def tried_use(scenario: Scenario, use: Use, trace: Trace | None = None) -> Alter
         asked = told(scenario, use)
     except ScenarioError as error:
         return Alternative(scenario, None, str(error))
-    return tried(asked, trace, ATTAINMENT)
+    return tried(asked, trace, ATTAINMENT, without_predictor(scenario) if use_of(scenario) is Use.NONE else None)
 
 
 def by_use(own: Capacity, light: Searched, found: Mapping[Use, Alternative]) -> dict[Use, Capacity]:

@@ -21,9 +21,29 @@ def differing(a, b):
 
 
 def test_a_use_changes_one_choice_of_the_scheduler():
-    assert differing(served(TIGHT, Use.NONE), TIGHT) == set()
     assert differing(served(TIGHT, Use.ORDER), TIGHT) == {"order"}
     assert differing(served(TIGHT, Use.RESERVE), TIGHT) == {"reserve"}
+
+
+@pytest.mark.parametrize("system", ["vllm_v1", "sglang"])
+def test_an_order_by_equal_lengths_is_the_server_without_a_predictor(system):
+    """Who comes first is served first on both sides: what only one of them could have would show."""
+    texts = {"kind": "constant", "tokens": 1200}
+    alike = {"shared_prefix_tokens": 1000, "prompt": texts, "output": {"kind": "constant", "tokens": 60}}
+    own = with_values(
+        TIGHT,
+        {
+            "workload.types": [{"name": "now", "priority": 0, **alike}, {"name": "later", "priority": 1, **alike}],
+            "workload.arrivals.rate_rps": 20.0,
+            "predictor.kind": "oracle",
+            "scheduler.system": system,
+            "scheduler.scheduling_policy": "priority",
+            "scheduler.enable_prefix_caching": True,
+            "scheduler.async_scheduling": True,
+        },
+    )
+    assert run(served(own, Use.ORDER)) == pytest.approx(run(served(own, Use.NONE)), rel=1e-9)
+    assert measured(simulate(own)) != pytest.approx(run(served(own, Use.NONE)), rel=0.05)
 
 
 @pytest.mark.parametrize(("system", "use"), [("rank", Use.ORDER), ("s3", Use.RESERVE), ("quantile", Use.RESERVE)])

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sim import preset, with_values
-from sim.studies.alternatives import Alternative, with_predictor
+from sim.studies.alternatives import Alternative, beside, light_search, tried, what_ifs, with_predictor
 from sim.studies.bill import HOURS_PER_MONTH, Prices
 from sim.studies.capacity import Capacity
 from sim.studies.capacity_search import Searched
@@ -64,6 +64,28 @@ def test_capacities_are_the_own_one_and_its_multiples():
     assert {use: each.sustained.rate_rps for use, each in found.items()} == pytest.approx(
         {Use.NONE: 4.0, Use.ORDER: 4.8}
     )
+
+
+def test_what_only_the_scheduler_without_lengths_has_is_not_the_predictors_doing():
+    """All answers alike: an order by length is the order of arrival, and sustains what that sustains."""
+    own = with_values(
+        preset("shared-prefix"),
+        {
+            "workload.num_requests": 2_000,
+            "workload.types.0.output": {"kind": "constant", "tokens": 64},
+            "predictor.kind": "oracle",
+        },
+    )
+    base = light_search(own, None, 0.9)
+    tries = {Use.ORDER: tried_use(own, Use.ORDER)}
+    own_rate = base.search.rate_rps
+    found = by_use(capacity_of(own_rate, own), base, tries)
+    assert tries[Use.ORDER].searched.search.rate_rps < 0.9 * own_rate
+    assert gpu_ratio(found[Use.NONE], found[Use.ORDER]) == 0
+    told_by_capacity = {each.name: each for each in what_ifs(own, None, cap=512, factor=2.0)}
+    each = told_by_capacity["predictor: shortest first"]
+    beside_it = beside(capacity_of(own_rate, own), base, tried(each.scenario, each.trace, 0.9, each.without))
+    assert beside_it.sustained.rate_rps == pytest.approx(own_rate)
 
 
 def light(rate_rps):
