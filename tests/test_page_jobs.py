@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 from ui.asked import Asked
 from ui.job import Job
 from ui.load_job import LoadJob
@@ -205,3 +206,37 @@ def test_a_long_job_tells_how_far_all_of_it_is_and_breaks_off_when_it_is_stopped
     assert job.found == {0: 0}
     assert job.problem == ""
     assert not job.is_complete
+
+
+def asked_for() -> None:
+    """A page that starts a job for the rate, the title and the rows of a trace in its session."""
+    import streamlit as st
+    from ui.job import Job, kept, start
+
+    from sim.presets import preset
+    from sim.scenario import with_values
+    from sim.workload import read_trace
+
+    @kept()
+    def job(scenario: object, trace: object) -> Job[int, int]:
+        return start({0: lambda: 0})
+
+    rate, title, rows = st.session_state.asked
+    scenario = with_values(preset("chat"), {"workload.arrivals.rate_rps": rate, "about.title": title})
+    trace = read_trace(b"prompt_tokens,output_tokens\n" + b"8,8\n" * rows, "rows.csv") if rows else None
+    st.session_state.found = job(scenario, trace)
+
+
+def test_a_job_is_found_again_by_what_makes_a_difference_and_stopped_by_the_next() -> None:
+    app = AppTest.from_function(asked_for)
+    found = []
+    for asked in ((1.0, "a", 0), (1.0, "b", 0), (2.0, "b", 0), (2.0, "b", 3), (2.0, "b", 3), (2.0, "b", 4)):
+        app.session_state.asked = asked
+        app.run()
+        assert not app.exception
+        found.append(app.session_state.found)
+    assert found[0] is found[1]  # another title is no other run
+    assert found[3] is found[4]
+    different = [found[i] for i in (0, 2, 3, 5)]
+    assert len({id(job) for job in different}) == 4
+    assert [job.stop.is_set() for job in different] == [True, True, True, False]

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import streamlit as st
-from ui.job import Job, release, task
+from ui.job import Job, kept, task
 from ui.pool import page_waits, shared_pool
 
 from sim.errors import ScenarioError
@@ -85,8 +85,7 @@ class CompareJob(Job[Key, Found]):
 
 def compare_job(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> CompareJob:
     """The chosen schedulers on the scenario on screen, started where they are new."""
-    key = scenario.model_dump_json(exclude={"about"})
-    job = _compare(key, trace.sha256 if trace else "", names, same_limits, scenario, trace)
+    job = _compare(scenario, trace, names, same_limits)
     with page_waits():
         job.wait_for_rows()
     return job
@@ -116,8 +115,6 @@ def _pool() -> Executor:
     return shared_pool("study")
 
 
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _compare(
-    key: str, sha256: str, names: tuple[str, ...], same_limits: bool, _scenario: Scenario, _trace: Trace | None
-) -> CompareJob:
-    return CompareJob(_scenario, _trace, names, _pool(), same_limits=same_limits)
+@kept()
+def _compare(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], same_limits: bool) -> CompareJob:
+    return CompareJob(scenario, trace, names, _pool(), same_limits=same_limits)

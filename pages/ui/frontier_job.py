@@ -3,7 +3,7 @@
 from concurrent.futures import Executor
 
 import streamlit as st
-from ui.job import Job, release, task
+from ui.job import Job, kept, task
 from ui.pool import shared_pool
 
 from sim.scenario import Scenario
@@ -31,15 +31,14 @@ class FrontierJob(Job[int, FrontierPoint]):
 
 def frontier_job(scenario: Scenario, trace: Trace | None) -> FrontierJob:
     """The job of a scenario, started where it is new. Its arrivals do not matter: the server never lacks work."""
-    full = saturated(scenario)
-    return _job(full.model_dump_json(exclude={"about", "slo"}), trace.sha256 if trace else "", full, trace)
+    return _job(saturated(scenario), trace)
+
+
+@kept(max_entries=8, ignoring={"about", "slo"})
+def _job(scenario: Scenario, trace: Trace | None) -> FrontierJob:
+    return FrontierJob(scenario, trace, _pool())
 
 
 @st.cache_resource
 def _pool() -> Executor:
     return shared_pool("frontier", max_workers=1)  # one after the other
-
-
-@st.cache_resource(scope="session", max_entries=8, on_release=release, show_spinner=False)
-def _job(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> FrontierJob:
-    return FrontierJob(_scenario, _trace, _pool())

@@ -2,18 +2,22 @@
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Executor
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import streamlit as st
 from ui.pool import give_way, shared_pool
 
 from sim.errors import DataError, ScenarioError
+from sim.scenario import Scenario
+from sim.workload import Trace
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+J = TypeVar("J", bound="Job[Any, Any]")
+P = ParamSpec("P")
 
 HEAD_START_S = 0.2  # the page itself comes first
 
@@ -110,6 +114,30 @@ def start(tasks: Mapping[K, Callable[[], V]], *, head_start_s: float = HEAD_STAR
 def task(function: Callable[..., V], *arguments: object, **named: object) -> Callable[[], V]:
     """A call to be made later."""
     return partial(function, *arguments, **named)
+
+
+def kept(max_entries: int = 1, ignoring: Collection[str] = ("about",)) -> Callable[[Callable[P, J]], Callable[P, J]]:
+    """Keep what a function starts for the session: the same scenario and trace find it again, the next stop it.
+
+    Parameters
+    ----------
+    max_entries : int
+        Jobs that are kept at once.
+    ignoring : collection of str
+        Parts of a scenario that make no difference.
+    """
+    same: dict[str | type[Any], Callable[[Any], Any]] = {
+        Scenario: lambda scenario: scenario.model_dump_json(exclude=set(ignoring)),
+        Trace: lambda trace: trace.sha256,
+    }
+
+    def keep(begin: Callable[P, J]) -> Callable[P, J]:
+        cache = st.cache_resource(
+            scope="session", max_entries=max_entries, on_release=release, show_spinner=False, hash_funcs=same
+        )
+        return cache(begin)
+
+    return keep
 
 
 def release(job: Job[K, V]) -> None:

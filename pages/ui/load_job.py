@@ -3,7 +3,7 @@
 from concurrent.futures import Executor
 
 import streamlit as st
-from ui.job import Job, release, task
+from ui.job import Job, kept, task
 from ui.pool import shared_pool
 
 from sim.scenario import Scenario
@@ -11,6 +11,7 @@ from sim.studies.load_curve import LoadPoint, full_load, loads, point, without_l
 from sim.workload import Trace
 
 HEAD_START_S = 0.25  # the page itself comes first, in the browser too
+NO_MATTER = {"about", "slo"}  # to a load curve
 
 
 class LoadJob(Job[float, LoadPoint]):
@@ -33,35 +34,23 @@ class LoadJob(Job[float, LoadPoint]):
         self.add({load: task(point, scenario, load, trace, full_load=full) for load in self.loads})
 
 
+@kept(ignoring=NO_MATTER)
 def load_job(scenario: Scenario, trace: Trace | None) -> LoadJob:
     """The job of the scenario on screen, started where it is new."""
-    return _current(_key(scenario), trace.sha256 if trace else "", scenario, trace)
+    return LoadJob(scenario, trace, _pool())
 
 
+@kept(ignoring=NO_MATTER)
 def pinned_load_job(scenario: Scenario, trace: Trace | None) -> LoadJob:
     """The job of the pinned run."""
-    return _pinned(_key(scenario), trace.sha256 if trace else "", scenario, trace)
+    return LoadJob(scenario, trace, _pool())
 
 
 def curve_key(scenario: Scenario) -> str:
     """Equal for scenarios that have the same load curve: load and limits do not matter."""
-    return _key(without_load(scenario))
-
-
-def _key(scenario: Scenario) -> str:
-    return scenario.model_dump_json(exclude={"about", "slo"})
+    return without_load(scenario).model_dump_json(exclude=NO_MATTER)
 
 
 @st.cache_resource
 def _pool() -> Executor:
     return shared_pool("load-curve")
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _current(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> LoadJob:
-    return LoadJob(_scenario, _trace, _pool())
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _pinned(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> LoadJob:
-    return LoadJob(_scenario, _trace, _pool())

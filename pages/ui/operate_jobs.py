@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import streamlit as st
-from ui.job import Job, release, start, task
+from ui.job import Job, kept, start, task
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
@@ -22,39 +21,46 @@ Parted = tuple[Split, list[tuple[tuple[int, ...], Split]]]
 TAIL, BREAKING = "longer tail", "breaking"
 
 
+@kept()
 def cap_job(scenario: Scenario, trace: Trace | None, cap: int) -> Job[CapKey, CapPoint]:
     """The chosen cap with every kind of client, and no cap."""
-    return _cap(_key(scenario), _sha256(trace), cap, scenario, trace)
+    keys: list[CapKey] = [(None, Retry.NEVER), *((cap, retry) for retry in Retry)]
+    return start({each: task(cap_point, scenario, *each, trace) for each in keys})
 
 
+@kept()
 def caps_job(scenario: Scenario, trace: Trace | None) -> Job[CapKey, CapPoint]:
     """A row of caps with every kind of client."""
-    return _caps(_key(scenario), _sha256(trace), scenario, trace)
+    keys: list[CapKey] = [(each, retry) for retry in Retry for each in reversed(caps_of(scenario))]
+    return start({each: task(cap_point, scenario, *each, trace) for each in keys})
 
 
+@kept()
 def margin_job(
     scenario: Scenario, trace: Trace | None, is_saturated: bool
 ) -> Job[tuple[str, float], MarginPoint | None]:
     """Every value of every control."""
-    return _margins(_key(scenario), _sha256(trace), is_saturated, scenario, trace)
+    cells = [(name, value) for name, each in margins_of(scenario).items() for value in values_of(scenario, each)]
+    return start({cell: task(_margin, scenario, trace, is_saturated, *cell) for cell in cells})
 
 
+@kept()
 def routing_job(scenario: Scenario, replicas: int) -> Job[str, Parted]:
     """One pool and every split."""
-    return _routing(_key(scenario), replicas, scenario)
+    return start({"parted": task(_parted, scenario, replicas)})
 
 
+@kept()
 def sla_job(scenario: Scenario, trace: Trace | None, factor: float, target: float) -> Job[str, Any]:
     """The target as assumed, as it is, under a longer tail, and what breaks it; a sentence where it is refused."""
-    return _sla(_key(scenario), _sha256(trace), factor, target, scenario, trace)
-
-
-def _key(scenario: Scenario) -> str:
-    return scenario.model_dump_json(exclude={"about"})
-
-
-def _sha256(trace: Trace | None) -> str:
-    return trace.sha256 if trace else ""
+    tasks: dict[str, Callable[[], Any]] = {
+        sla.AS_IS: task(_or_refusal, sla.attained, scenario, sla.AS_IS, trace),
+        TAIL: task(_or_refusal, _with_longer_tail, scenario, trace, factor),
+        BREAKING: task(_or_refusal, _breaking, scenario, trace, target),
+    }
+    if scenario.slo.assumed is not None:
+        tasks = {sla.ASSUMED: task(_or_refusal, sla.attained_as_assumed, scenario, trace)} | tasks
+    return start(tasks)
 
 
 def _or_refusal(function: Callable[..., V], *arguments: object) -> V | str:
@@ -80,42 +86,3 @@ def _parted(scenario: Scenario, replicas: int) -> Parted:
     routing.check(scenario)
     ways = routing.splits(scenario, replicas)
     return routing.together(scenario, replicas), [(dealt, routing.apart(scenario, dealt)) for dealt in ways]
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _cap(key: str, sha256: str, cap: int, _scenario: Scenario, _trace: Trace | None) -> Job[CapKey, CapPoint]:
-    keys: list[CapKey] = [(None, Retry.NEVER), *((cap, retry) for retry in Retry)]
-    return start({each: task(cap_point, _scenario, *each, _trace) for each in keys})
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _caps(key: str, sha256: str, _scenario: Scenario, _trace: Trace | None) -> Job[CapKey, CapPoint]:
-    keys: list[CapKey] = [(each, retry) for retry in Retry for each in reversed(caps_of(_scenario))]
-    return start({each: task(cap_point, _scenario, *each, _trace) for each in keys})
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _margins(
-    key: str, sha256: str, is_saturated: bool, _scenario: Scenario, _trace: Trace | None
-) -> Job[tuple[str, float], MarginPoint | None]:
-    cells = [(name, value) for name, each in margins_of(_scenario).items() for value in values_of(_scenario, each)]
-    return start({cell: task(_margin, _scenario, _trace, is_saturated, *cell) for cell in cells})
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _routing(key: str, replicas: int, _scenario: Scenario) -> Job[str, Parted]:
-    return start({"parted": task(_parted, _scenario, replicas)})
-
-
-@st.cache_resource(scope="session", max_entries=1, on_release=release, show_spinner=False)
-def _sla(
-    key: str, sha256: str, factor: float, target: float, _scenario: Scenario, _trace: Trace | None
-) -> Job[str, Any]:
-    tasks: dict[str, Callable[[], Any]] = {
-        sla.AS_IS: task(_or_refusal, sla.attained, _scenario, sla.AS_IS, _trace),
-        TAIL: task(_or_refusal, _with_longer_tail, _scenario, _trace, factor),
-        BREAKING: task(_or_refusal, _breaking, _scenario, _trace, target),
-    }
-    if _scenario.slo.assumed is not None:
-        tasks = {sla.ASSUMED: task(_or_refusal, sla.attained_as_assumed, _scenario, _trace)} | tasks
-    return start(tasks)
