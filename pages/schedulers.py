@@ -30,7 +30,7 @@ with head:
     if job.problem:
         st.error(job.problem)
 with card("compare_table", "As asked"):
-    cards.table(rows)
+    cards.table(rows, scenario)
 left, right = side_by_side("compare", (3, 2))
 with left, card("compare_load", "Against load"):
     cards.against_load(job, scenario, names, load_title(scenario), load_of(scenario, trace))

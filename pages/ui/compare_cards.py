@@ -9,10 +9,12 @@ from ui.watch import JobFeed, watch
 
 from sim.scenario import Scenario
 from sim.studies.compare import Row
+from sim.studies.load_curve import is_closed
 from sim.systems import system_names
 from sim.view import compare as words
 from sim.view import compare_figures as figures
-from sim.view.theme import short_percent
+from sim.view.capacity import arrivals_note
+from sim.view.theme import UNDEFINED, short_percent
 
 ROW_PX = 27
 SCHEDULER_PX = 150
@@ -42,7 +44,7 @@ def chosen(own: str) -> tuple[tuple[str, ...], bool]:
     return tuple(dict.fromkeys((own, *names))), same_limits
 
 
-def table(rows: dict[str, Row]) -> None:
+def table(rows: dict[str, Row], scenario: Scenario) -> None:
     """All numbers, a line a scheduler."""
     frame = pd.DataFrame(words.table(rows))
     shown = frame.style.format({column: words.cell(column) for column in words.COLUMNS})
@@ -54,13 +56,14 @@ def table(rows: dict[str, Row]) -> None:
         hide_index=True,
         row_height=ROW_PX,
         key="table_compare",
+        placeholder=UNDEFINED,
         column_config={"scheduler": st.column_config.TextColumn("scheduler", width=SCHEDULER_PX)},
     )
     for sentence in words.problems(rows):
         st.warning(sentence, icon=":material/block:")
     st.caption(
         f"{words.STAR}: best of its column, where not most are alike; click a header to sort. CV in batch: spread of "
-        f"output lengths among requests served at the same time.{words.delivery(rows)}"
+        f"output lengths among requests served at the same time.{words.delivery(rows)}{words.unlike(rows, scenario)}"
     )
 
 
@@ -101,8 +104,9 @@ def against_load(
     JobFeed(job, picture).draw("plot_compare_load")
     limit = " Level dots: a limit, shaded within." if any(limits.values()) else ""
     upright = "" if operating is None else " Upright dots: the load as asked."
-    if limit or upright:
-        st.caption(f"{limit}{upright}".strip())
+    no_rate = "" if is_closed(scenario) else f" {arrivals_note(scenario)}"
+    if told := f"{limit}{upright}{no_rate}".strip():
+        st.caption(told)
     watch(job, "runs", "stop_compare", milestone=len(names))  # all as asked
 
 

@@ -166,7 +166,7 @@ def at(
 ) -> Compared | None:
     """One scheduler at another load, below `full_load` with fewer requests; None where it cannot run."""
     try:
-        asked = at_load(with_system(scenario, name, same_limits=same_limits), load, trace)
+        asked = at_load(without_load(with_system(scenario, name, same_limits=same_limits)), load, trace)
         asked = with_enough(asked, load, full_load or load)
         return compared(simulate(asked, replayed(asked, trace)), load)
     except ScenarioError:
@@ -256,7 +256,7 @@ def reach(
     """Largest load at which one scheduler keeps a share `TARGET` of requests within all limits; 0 where it is none.
 
     A rate is searched as `capacity` searches it, in the first replication; users of a closed loop likewise. NaN where
-    there is no limit or no load to search, or the scheduler cannot run.
+    there is no limit, or the scheduler cannot run.
 
     Parameters
     ----------
@@ -269,8 +269,6 @@ def reach(
     """
     try:
         asked = without_load(with_system(scenario, name, same_limits=same_limits))
-        if scenario.workload.arrivals.kind == "all_at_once":
-            return math.nan
         if is_closed(asked):
             return _most_users(asked, trace)
         known, requests = NOTHING_KNOWN, asked.workload.num_requests

@@ -5,12 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from sim.studies.compare import TARGET, Compared, Row
+from sim.scenario import Scenario
+from sim.scheduler_spec import Scheduler
+from sim.studies.compare import TARGET, Compared, Row, with_system
 from sim.studies.rate_search import WIDTH
 from sim.systems import SYSTEMS
+from sim.systems.knobs_read import is_in_general_loop
 from sim.view.theme import listed, short_number, short_percent, short_time
 
 DEFAULT = ("static", "orca", "vllm_v1", "sarathi", "s3", "rank")
+NEARLY = 0.99  # of the best: as good as it
 STAR = "★"  # of the best in a column
 MOST = 8  # systems that a picture can hold
 COLUMNS = {  # column of the table: field, factor, whether more is better
@@ -62,7 +66,7 @@ def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
 
 
 def cell(column: str, *, is_best: bool = False) -> Callable[[float | None], str]:
-    """How a number of that column is shown; marked where it is the best of it. A column without any holds None."""
+    """How a number of that column is shown; marked where it is the best of it. Without a number it is empty."""
     words = short_time if column in TIMES else short_number
     mark = f"{STAR} " if is_best else ""
     return lambda value: "" if value is None or np.isnan(value) else f"{mark}{words(value)}"
@@ -105,19 +109,28 @@ def verdict(
     loads = {name: reach.get(name, np.nan) for name in known}
     if not any(np.isnan(load) for load in loads.values()):
         return _who_gets_furthest(loads, unit, highest)
-    best = max(known, key=lambda name: np.nan_to_num(known[name].good_rps))
-    if known[best].good_rps == 0:
+    good = leading({name: each.good_rps for name, each in known.items()})
+    if known[good[0]].good_rps == 0:
         return "As asked, none of them serves a single request within the limits."
     if any(not np.isnan(each.attainment) for each in known.values()):
-        return (
-            f"As asked, {title(best)} serves most requests within the limits: "
-            f"{short_number(known[best].good_rps)} a second, {short_percent(known[best].attainment)} of all."
-        )
-    best = max(known, key=lambda name: known[name].output_tokens_per_s)
-    return (
-        f"{title(best)} produces most: {short_number(known[best].output_tokens_per_s)} output tokens/s; set targets to "
-        "see who serves most within them."
-    )
+        rate, share = short_number(known[good[0]].good_rps), short_percent(known[good[0]].attainment)
+        return f"As asked, {_who(good, 'serve', 'most requests within the limits')}{rate} a second, {share} of all."
+    most = leading({name: each.output_tokens_per_s for name, each in known.items()})
+    rate = short_number(known[most[0]].output_tokens_per_s)
+    return f"{_who(most, 'produce', 'most')}{rate} output tokens/s; set targets to see who serves most within them."
+
+
+def leading(scores: Mapping[str, float]) -> list[str]:
+    """The best and all that are as good within 1 %, the best first; NaN counts as 0."""
+    numbers = {name: float(np.nan_to_num(score)) for name, score in scores.items()}
+    best = max(numbers.values())
+    return sorted((name for name in numbers if numbers[name] >= NEARLY * best), key=lambda name: -numbers[name])
+
+
+def _who(names: Sequence[str], verb: str, what: str) -> str:
+    """Beginning of a sentence: who does most, as far as the number; several have about the same one."""
+    told = listed([title(name) for name in names])
+    return f"{told} {verb}s {what}: " if len(names) == 1 else f"{told} {verb} {what}: about "
 
 
 def _who_gets_furthest(reach: Mapping[str, float], unit: str, highest: float) -> str:
@@ -127,14 +140,12 @@ def _who_gets_furthest(reach: Mapping[str, float], unit: str, highest: float) ->
     if most == 0:
         return f"At no load does any of them keep {short_percent(TARGET)} of requests within the limits."
     alike = [name for name in ordered if reach[name] >= (1 - WIDTH) * most]
-    verb, about = ("serves", "") if len(alike) == 1 else ("serve", "about ")
-    about = "at least " if most >= highest else about
+    first = _who(alike, "serve", "most within the limits")
+    if most >= highest:
+        first = f"{first.removesuffix('about ')}at least "
     after = ordered[len(alike) :][:1]
     second = "".join(f", {title(name)} {short_number(reach[name])}" for name in after)
-    return (
-        f"{listed([title(name) for name in alike])} {verb} most within the limits: {about}{short_number(most)} {unit} "
-        f"with {short_percent(TARGET)} of requests good{second}."
-    )
+    return f"{first}{short_number(most)} {unit} with {short_percent(TARGET)} of requests good{second}."
 
 
 def going_on(rows: Mapping[str, Row], end_s: float) -> str:
@@ -155,15 +166,15 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
     for load, group in sorted(by_load.items()):
         scores = {each.system: _number(each.good_rps) or 0.0 for each in group}
         best = max(scores.values())
-        leading = [name for name, score in scores.items() if score >= 0.99 * best]
+        first = leading(scores)
         if best == 0:
             name = "nobody"
-        elif len(leading) == len(scores):
+        elif len(first) == len(scores):
             name = "all alike"
-        elif 2 * len(leading) > len(scores):
-            name = "all but " + listed([title(each) for each in scores if each not in leading])
+        elif 2 * len(first) > len(scores):
+            name = "all but " + listed([title(each) for each in scores if each not in first])
         else:
-            name = listed([title(each) for each in leading])
+            name = listed([title(each) for each in scores if each in first])
         if stretches and stretches[-1][0] == name:
             stretches[-1] = (name, stretches[-1][1], load)
         else:
@@ -179,6 +190,8 @@ def grouping(rows: Mapping[str, Row], overall_cv: float) -> str:
     known = {name: each.batch_cv for name, each in ran(rows).items() if not np.isnan(each.batch_cv)}
     if not known:
         return ""
+    if overall_cv == 0:
+        return "All answers are of one length, so those served together are, too."
     alike = min(known, key=lambda name: known[name])
     return (
         f"Output lengths have a CV of {short_number(overall_cv)} over all requests; among those served together it is "
@@ -191,6 +204,40 @@ def delivery(rows: Mapping[str, Row]) -> str:
     """What stands under TPOT where tokens do not come one by one; empty where they do."""
     whole = [title(name) for name, each in ran(rows).items() if each.is_batch_delivery]
     return f" TPOT of {listed(whole)} is E2E per token: answers come whole, at the end of their batch." if whole else ""
+
+
+def unlike(rows: Mapping[str, Row], scenario: Scenario) -> str:
+    """What only some of those that run have, besides what they are compared for; empty where it is nothing."""
+    known = {name: with_system(scenario, name, same_limits=False).scheduler for name in ran(rows)}
+    ahead = [name for name, each in known.items() if _is_ahead(each, scenario)]
+    cached = [name for name, each in known.items() if _has_cache(each, scenario)]
+    has = (("Scheduled a step ahead, so that an arrival waits a step longer", ahead), ("With a prefix cache", cached))
+    return "".join(
+        f" {what}: {listed([title(name) for name in names])} alone."
+        for what, names in has
+        if 0 < len(names) < len(known)
+    )
+
+
+def _is_ahead(scheduler: Scheduler, scenario: Scenario) -> bool:
+    if scheduler.system == "sglang":
+        return not scheduler.sglang.disable_overlap_schedule
+    return _is_vllm(scheduler, scenario) and scheduler.async_scheduling
+
+
+def _has_cache(scheduler: Scheduler, scenario: Scenario) -> bool:
+    if not any(task.shared_prefix_tokens for task in scenario.workload.types):
+        return False
+    if scheduler.system == "sglang":
+        return not scheduler.sglang.disable_radix_cache
+    return _is_vllm(scheduler, scenario) and scheduler.enable_prefix_caching
+
+
+def _is_vllm(scheduler: Scheduler, scenario: Scenario) -> bool:
+    """Whether it is vLLM V1 with all that it has."""
+    gives_up, stages = scenario.workload.client_timeout_s, scenario.deployment.pipeline_parallel_size
+    in_general = is_in_general_loop(scheduler, has_timeout=gives_up is not None, has_stages=stages > 1)
+    return scheduler.system == "vllm_v1" and not in_general
 
 
 def problems(rows: Mapping[str, Row]) -> list[str]:

@@ -38,7 +38,15 @@ def test_how_far_a_scheduler_gets_by_hand() -> None:
         assert math.isnan(compare.reach(with_values(scenario, {"slo": {}}), "vllm_v1"))
         assert math.isnan(compare.reach(with_values(scenario, {"deployment.pipeline_parallel_size": 2}), "static"))
     at_once = with_values(FOUR_SEATS, {"workload.arrivals": {"kind": "all_at_once"}})
-    assert math.isnan(compare.reach(at_once, "vllm_v1"))
+    # at random instead: by Erlang C no more than 9 % of 0.2 a second wait at all, with service times even at random
+    assert 0.975 * 0.2 <= compare.reach(at_once, "vllm_v1") <= 0.5
+
+
+def test_requests_that_come_at_once_are_compared_at_rates_like_any_others() -> None:
+    at_once = with_values(FOUR_SEATS, {"workload.arrivals": {"kind": "all_at_once"}, "slo": {}})
+    found = compare.at(at_once, "vllm_v1", 0.25)
+    assert found is not None
+    assert found.output_tokens_per_s == pytest.approx(8 * 0.25, rel=0.1)  # what arrives: eight tokens a request
 
 
 def test_who_keeps_a_trace_at_no_speed_keeps_no_load() -> None:

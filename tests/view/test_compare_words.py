@@ -2,8 +2,9 @@
 
 import math
 
+from sim import preset, with_values
 from sim.studies.compare import Compared, Row
-from sim.view.compare import cell, delivery, leaders, ran, table, verdict, winners
+from sim.view.compare import cell, delivery, grouping, leaders, ran, table, unlike, verdict, winners
 
 
 def of(system: str, load: float = 4.0, **values: float) -> Compared:
@@ -116,6 +117,38 @@ def test_without_limits_throughput_decides() -> None:
     assert verdict(rows, dict.fromkeys(rows, math.nan), "requests/s").startswith(
         "vLLM V1 produces most: 100 output tokens/s"
     )
+
+
+def test_nobody_wins_as_asked_by_less_than_a_percent() -> None:
+    """Below capacity everybody produces what arrives: 2,012 tokens/s is no more than 2,008."""
+    rates = {"orca": 1680.0, "vllm_v1": 2008.0, "sarathi": 2012.0}
+    rows = {
+        name: Row(of(name, output_tokens_per_s=rate, good_rps=math.nan, attainment=math.nan), None)
+        for name, rate in rates.items()
+    }
+    assert verdict(rows, {}, "requests/s").startswith(
+        "Sarathi-Serve and vLLM V1 produce most: about 2,012 output tokens/s;"
+    )
+    good = {name: Row(of(name, good_rps=rate / 250, attainment=0.5), None) for name, rate in rates.items()}
+    assert verdict(good, {}, "requests/s") == (
+        "As asked, Sarathi-Serve and vLLM V1 serve most requests within the limits: about 8.05 a second, 50 % of all."
+    )
+
+
+def test_what_only_some_have_is_said() -> None:
+    rows = {name: Row(of(name), None) for name in ("orca", "vllm_v1", "sglang")}
+    chat, rag = preset("chat"), preset("rag")
+    ahead = " Scheduled a step ahead, so that an arrival waits a step longer: "
+    assert unlike(rows, chat) == f"{ahead}vLLM V1 and SGLang alone."
+    del rows["sglang"]
+    assert unlike(rows, rag) == f"{ahead}vLLM V1 alone. With a prefix cache: vLLM V1 alone."
+    assert unlike(rows, with_values(chat, {"scheduler.async_scheduling": False})) == ""
+    assert unlike(rows, with_values(chat, {"workload.client_timeout_s": 60.0})) == ""
+
+
+def test_answers_of_one_length_are_alike_in_every_batch() -> None:
+    rows = {name: Row(of(name, batch_cv=0.0), None) for name in ("orca", "vllm_v1")}
+    assert grouping(rows, 0.0) == "All answers are of one length, so those served together are, too."
 
 
 def test_until_two_have_run_the_page_says_what_it_is_doing() -> None:
