@@ -75,7 +75,8 @@ export function restage(lib, host, {data, layout}) {
   }
   chart.look = STAGED;
   host.dataset.staged = '';
-  return lib.react(host, data, themed(layout, themeOf(host)), CONFIG);
+  const colors = themeOf(host);
+  return lib.react(host, brightened(data, colors, chart.data.dark), themed(layout, colors), CONFIG);
 }
 
 function draw(host, chart, data) {
@@ -91,7 +92,7 @@ function draw(host, chart, data) {
     .then(lib => {
       if (chart.look !== look) return;
       delete host.dataset.staged;
-      return lib.react(host, traces, themed(layout, colors), CONFIG);
+      return lib.react(host, brightened(traces, colors, data.dark), themed(layout, colors), CONFIG);
     })
     .catch(error => {
       console.error(error);
@@ -112,7 +113,16 @@ function fit(host) {
 function themeOf(host) {
   const css = getComputedStyle(host);
   const color = name => css.getPropertyValue(`--st-${name}`).trim();
-  return {ink: color('text-color'), line: color('border-color'), paper: color('background-color')};
+  const isDark = css.colorScheme === 'dark';
+  return {ink: color('text-color'), line: color('border-color'), paper: color('background-color'), isDark};
+}
+
+/** Lines and marks, on a dark page in the colours that stand out there; areas and bars stand out anyway. */
+function brightened(traces, {isDark}, inDark) {
+  for (const {type, stackgroup, line, marker} of isDark ? traces : [])
+    for (const part of type === 'scatter' && !stackgroup ? [line, marker] : [])
+      if (part?.color in inDark) part.color = inDark[part.color];
+  return traces;
 }
 
 /** The layout in the page's light or dark colours; its height is the style sheet's, by the window's. */

@@ -2,7 +2,7 @@
 
 const FONT = '11px "Source Sans", sans-serif';
 const LEAST_LABEL_PX = 9;     // lanes lower than this carry no number
-const FUTURE = 0.28;          // opacity of what has not happened yet
+const FUTURE = {light: 0.28, dark: 0.45};   // opacity of what has not happened yet
 const AXIS_PX = 18;
 const BLOCK_ROWS = 14;
 
@@ -10,7 +10,8 @@ const BLOCK_ROWS = 14;
 export function inksOf(host) {
   const css = getComputedStyle(host);
   const of = name => css.getPropertyValue(name).trim();
-  return {text: of('--st-text-color'), line: of('--st-border-color'), paper: of('--st-background-color')};
+  return {text: of('--st-text-color'), line: of('--st-border-color'), paper: of('--st-background-color'),
+          scheme: css.colorScheme};
 }
 
 /** A name beside each state's look. */
@@ -34,6 +35,7 @@ export function drawSlots(canvas, run, step, span, seen, inks) {
   const x = ms => (ms - begin) * scale;
   const lane = (height - AXIS_PX) / Math.max(run.lanes, 1);
   const gap = lane >= 4 ? 1 : 0;
+  const future = FUTURE[inks.scheme] ?? FUTURE.light;
   run.requests.forEach((request, i) => {
     for (const segment of run.segmentsWithin(i, first, last)) {
       const from = Math.max(segment.first, first), to = Math.min(segment.last, last);
@@ -41,7 +43,7 @@ export function drawSlots(canvas, run, step, span, seen, inks) {
           from <= step ? 1 : 0);
       if (to > step) {
         const left = x(run.start[Math.max(from, step + 1)]);
-        bar(pen, run, segment.state, left, x(run.end[to]), request.lane * lane, lane - gap, FUTURE);
+        bar(pen, run, segment.state, left, x(run.end[to]), request.lane * lane, lane - gap, future);
       }
     }
   });

@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui import files, typed
 from ui.asked import Asked, Pin
 from ui.history import remember
-from ui.knobs import MOVED, SYSTEM, knobs, reset, standing
+from ui.knobs import MOVED, knobs, reset, standing
 from ui.live_plot import preload
 
 from sim.errors import ScenarioError
@@ -27,7 +27,7 @@ from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
 from sim.view import address, theme
 from sim.view.form import base_scenario, resolved_text, scenario_of, scheduler_at
-from sim.view.knobs import RECOMBINE, section_of
+from sim.view.knobs import RECOMBINE, SYSTEM, section_of
 from sim.view.pins import labels, names
 from sim.view.scheduler_words import description, predictor_note
 

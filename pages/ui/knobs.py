@@ -11,12 +11,11 @@ from sim.scenario import Scenario
 from sim.systems import SYSTEMS
 from sim.systems.knobs_read import CHOICES
 from sim.view.form import default_text, is_shown, scheduler_at
-from sim.view.knobs import KNOBS, RECOMBINE, SECTIONS, Knob, Section
+from sim.view.knobs import KNOBS, RECOMBINE, SECTIONS, SYSTEM, Knob, Section
 from sim.view.scheduler_words import choice_meaning, option_names
 from sim.view.steps import with_stop
 
 MOVED = "knob_moved"  # in the session: this run of the page is for a knob that somebody moved
-SYSTEM = "scheduler.system"
 NAMED = "_named"  # end of the key of a list with names
 LONGEST_ROW = 17  # characters of all options that still stand side by side
 

@@ -11,6 +11,8 @@ import plotly.io as pio
 import streamlit as st
 from ui.order import stamp
 
+from sim.view.theme import IN_DARK
+
 _UNFIT = re.compile(r"[^\w -]|(?<= )(?=\d)")  # in a CSS selector, which Plotly makes of a uid when its line goes
 PLOTLY_URL = "/assets/plotly.min.js"  # served by app.py, as is the script
 
@@ -49,7 +51,7 @@ def live_plot(figure: go.Figure, key: str, alt: str, feed: str | None = None) ->
     """
     spec = spec_of(figure, alt)
     given = stamp(key, f"{spec} {feed}")
-    _mount(key=key, data={**spec, "plotly": PLOTLY_URL, "feed": feed, "given": given})
+    _mount(key=key, data={**spec, "plotly": PLOTLY_URL, "feed": feed, "given": given, "dark": IN_DARK})
 
 
 def spec_of(figure: go.Figure, alt: str) -> dict[str, str]:

@@ -56,7 +56,7 @@ class LoadFeed:
             curve(points[0]),
             per_token.quantity,
             load_figure.load_title(self.scenario),
-            self.jobs[0].loads,
+            [load for job in self.jobs for load in job.loads],
             shown.operating,
             is_complete=is_complete,
             is_on_curve=elsewhere is None,

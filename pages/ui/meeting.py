@@ -12,14 +12,13 @@ from ui.live_plot import live_plot
 from sim.keys import MEETING
 from sim.view import alt, figures, theme
 from sim.view.enlarged import enlarged
-from sim.view.lines import Pinned
+from sim.view.lines import CURRENT, Pinned
 from sim.view.run_view import RunView
 from sim.view.theme import counted
 from sim.view.verdict import verdict
 
 ON = "1"
 PLACE = "meeting_place"  # which of the runs is shown
-HERE = "current"
 STEPS = (("Previous", "meeting_previous", "Left", -1), ("Next", "meeting_next", "Right", 1))
 
 _CSS = """
@@ -64,7 +63,7 @@ def meeting_button() -> None:
 def meeting(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
     """Draw the page."""
     st.html(_CSS)
-    runs = [Shown(HERE, "", current), *(Shown(pin.name, pin.label, run) for pin, run in pins)]
+    runs = [Shown(CURRENT, "", current), *(Shown(pin.name, pin.label, run) for pin, run in pins)]
     place = min(st.session_state.get(PLACE, 0), len(runs) - 1)
     shown = runs[place]
     base = next((run for pin, run in pins if pin.key == asked.base), None)
@@ -114,7 +113,7 @@ def _pictures(shown: Shown, others: Sequence[Shown]) -> None:
             for each, dash in zip(others, theme.PIN_DASHES, strict=False)
         ]
         run = shown.run.distributions["TPOT"]
-        figure = enlarged(figures.distribution(run, dashed), shown.name)
+        figure = enlarged(figures.distribution(run, dashed, shown.name))
         live_plot(figure, "plot_meeting_latency", alt.distribution(run))
     with right, card("meeting_memory", "KV memory, requests running and waiting"):
         live_plot(enlarged(figures.memory(shown.run.over_time)), "plot_meeting_memory", alt.memory(shown.run))

@@ -78,11 +78,13 @@ h1[data-scrub]::after {white-space: normal;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin-bottom: 0;}
 [data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {font-size: .8rem; line-height: 1.35;}
 [data-testid="stSelectboxVirtualDropdown"] {min-width: 22rem;}
+[data-testid="stSelectbox"] input {text-overflow: ellipsis;}
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit; opacity: 1;}
 [data-testid="stCaptionContainer"] p {opacity: .82;}
 [data-tag], [data-tag] button {background: transparent; color: inherit;}
 [data-tag] {border: 1px solid currentColor;}
 [data-testid="stStatusWidget"] {display: none;}
+:is(h1, [data-testid="stMarkdownContainer"] p, [data-testid="stMarkdownContainer"] li) {text-wrap-style: pretty;}
 .live-plot .modebar-container {top: auto !important; bottom: 1.3rem;}
 </style>
 """

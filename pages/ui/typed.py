@@ -42,7 +42,7 @@ def leave_out(keys: Iterable[str]) -> None:
 def number(where: Any, label: str, *, key: str, low: float, high: float, **more: Any) -> Any:
     """A field for a number that is bound to the address; says below it what it could not take from there."""
     text = unusable(key, lambda text: not address.number_problem(key, text, low, high))
-    held = where.number_input(label, min_value=low, max_value=high, key=key, **more, **binding(key, text))
+    held = where.number_input(label, min_value=low, max_value=high, format="%g", key=key, **more, **binding(key, text))
     if text:
         where.warning(address.number_problem(key, text, low, high))
     return held

@@ -1,4 +1,4 @@
-"""Figures for a wall: larger type, thicker lines, and the run's own name on its line."""
+"""Figures for a wall: larger type and thicker lines."""
 
 import plotly.graph_objects as go
 
@@ -7,15 +7,13 @@ THICKER = 1.5
 WIDER = 1.5  # margins, which hold the larger type
 
 
-def enlarged(figure: go.Figure, name: str = "current") -> go.Figure:
+def enlarged(figure: go.Figure) -> go.Figure:
     """The figure with type that can be read from the back of a room.
 
     Parameters
     ----------
     figure : plotly.graph_objects.Figure
         Changed in place.
-    name : str
-        What to call the line that figures call `current`.
     """
     margin = {side: (figure.layout.margin[side] or 0) * WIDER for side in ("l", "r", "t", "b")}
     figure.update_layout(font_size=FONT_PX, legend_font_size=FONT_PX - 1, hoverlabel_font_size=FONT_PX, margin=margin)
@@ -27,6 +25,4 @@ def enlarged(figure: go.Figure, name: str = "current") -> go.Figure:
             trace.line.width *= THICKER
         if trace.textfont.size:
             trace.textfont.size = TICK_PX
-        if trace.name and trace.name.partition(",")[0] == "current":
-            trace.name = trace.name.replace("current", name, 1)
     return figure

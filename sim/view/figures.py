@@ -4,7 +4,8 @@ Pinned runs are grey and dashed everywhere, the current one blue and whole. Fixe
 each kind of figure: moving a knob changes curves, never the frame around them.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import plotly.graph_objects as go
 from sim.view import theme
 from sim.view.curves import Distribution, OverTime
 from sim.view.ledger_figures import stacked
-from sim.view.lines import Pinned, across, line, note, positive_range, runs
+from sim.view.lines import CURRENT, Pinned, across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis, short_percent
@@ -22,7 +23,8 @@ NO_VALUES = "no values: nothing finished, or all tokens of an answer come at onc
 TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
-MARK_SIDES = {"p50": "middle right", "p95": "middle left", "p99": "bottom right"}  # of the curve, where none runs
+NEAR_END = 0.06  # of an axis, where nothing more is written to the right
+FAR_APART = 0.12  # of an axis: a label fits between two marks
 
 
 def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figure:
@@ -52,23 +54,38 @@ def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[Over
     )
 
 
-def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = ()) -> go.Figure:
-    """Cumulative distribution on a logarithmic axis, with the limit and the share of requests within it."""
+def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = (), name: str = CURRENT) -> go.Figure:
+    """Cumulative distribution on a logarithmic axis, with the limit and the share of requests within it.
+
+    Parameters
+    ----------
+    current : Distribution
+        Of the run that is shown, and marked.
+    pins : sequence of Pinned
+        The runs it is compared with.
+    name : str
+        What the run that is shown is called.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
     quantity, scale = current.quantity, current.quantity.scale
     lines = [
-        line(run.value * scale, run.share * 100, _with_count(run, name, len(pins)), style)
-        for run, name, style in runs(current, pins)
+        line(run.value * scale, run.share * 100, _with_count(run, called, called == name or len(pins) < 2), style)
+        for run, called, style in runs(current, pins, name)
     ]
     limit = [] if current.limit is None else [current.limit * scale]
     notes = [] if current.num_values else [note(NO_VALUES, 0.5, 0.5)]
     if limit:
         notes.append(note(_limit_label(current), font={"size": 11.5}))
+    values = log_axis(f"{quantity.axis_title}, log scale", *positive_range([*(each.x for each in lines), limit]))
     return go.Figure(
-        [*lines, _marks(current)],
+        [*lines, _marks(current, values["range"])],
         layout(
             f"cdf {quantity.key}",
             hovermode="closest",
-            xaxis=log_axis(f"{quantity.axis_title}, log scale", *positive_range([*(each.x for each in lines), limit])),
+            xaxis=values,
             yaxis=axis("share of values at or below (%)", range=[-2, 103], tickvals=[0, 25, 50, 75, 100]),
             shapes=_limit_shapes(limit[0]) if limit else [],
             annotations=notes,
@@ -99,27 +116,39 @@ def memory(current: OverTime, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figur
     )
 
 
-def _with_count(run: Distribution, name: str, num_pins: int) -> str:
+def _with_count(run: Distribution, name: str, is_room: bool) -> str:
     """A line's name with the values behind it, where there is room."""
-    return f"{name}, n = {run.num_values:,}" if num_pins < 2 or name == "current" else name
+    return f"{name}, n = {run.num_values:,}" if is_room else name
 
 
-def _marks(run: Distribution) -> go.Scatter:
-    """Circles at the percentiles people quote."""
+def _marks(run: Distribution, ends: Sequence[float]) -> go.Scatter:
+    """Circles at the percentiles people quote, on an axis between two decimal logarithms."""
     values = [value * run.quantity.scale for value in run.marks.values()]
+    at = [(math.log10(value) - ends[0]) / (ends[1] - ends[0]) if value > 0 else 0.0 for value in values]
+    places = dict(zip(run.marks, at, strict=True))
     return go.Scatter(
         x=values,
         y=[SHARE_OF_MARK[name] for name in run.marks],
         text=list(run.marks),
-        textposition=[MARK_SIDES[name] for name in run.marks],
+        textposition=[_side(name, places) for name in run.marks],
         textfont={"size": 10.5},
         customdata=[f"{name} {run.quantity.told(value)}" for name, value in run.marks.items()],
         uid="marks",
         mode="markers+text",
+        cliponaxis=False,
         marker={"color": theme.BLUE, "size": 7, "symbol": "circle-open", "line": {"width": 2}},
         hovertemplate="%{customdata}<extra></extra>",
         showlegend=False,
     )
+
+
+def _side(name: str, places: Mapping[str, float]) -> str:
+    """Where a mark's name stands: beside the curve, not on it, and within the plot; places are shares of the axis."""
+    if places[name] > 1 - NEAR_END:
+        return "bottom left" if name == "p99" else "middle left"
+    if name == "p95" and places.get("p99", 1.0) - places[name] < FAR_APART:  # steep: the curve runs to the left
+        return "middle left"
+    return "middle right" if name == "p50" else "bottom right"
 
 
 def _limit_shapes(limit: float) -> list[dict[str, Any]]:

@@ -9,16 +9,19 @@ import plotly.graph_objects as go
 from sim.studies.frontier import FrontierPoint, is_dominated
 from sim.view import theme
 from sim.view.lines import Pinned, Style, note, positive_range, runs, short
+from sim.view.load_figure import INCOMPLETE
 from sim.view.theme import axis, layout, log_axis, short_number
 
-INCOMPLETE = "incomplete: more points are being computed"
 DOMINATED = "○ another point is better in both"
 NO_USERS = "all tokens of an answer come at once: there is no interactivity to show"
 USER_AXIS = "interactivity, output tokens/s of one user (1,000 / median TPOT in ms)"
 GPU_AXIS = "output tokens/s of one GPU"
+FREE_CORNER: dict[str, Any] = {"x": 0.995, "y": 0.985, "xanchor": "right", "yanchor": "top"}  # better than any point
+FREE_CORNER_OF_LOG = {"x": 0.0, "y": 0.01}  # which lines bend away from
 FADED = 0.35
 MARK = {"symbol": "diamond", "size": 12, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
-LABEL_EVERY = 2  # points; with all of them the small values would lie on each other
+LABEL_ROOM = (0.09, 0.1)  # shares of the axes: labels nearer than that in both would lie on each other
+FEW_PINS = 2  # with more of them the legend needs the whole line
 
 
 def frontier(
@@ -56,12 +59,17 @@ def frontier(
     """
     is_felt = any(not np.isnan(point.tokens_per_s_user) for point in points)
     text = problem or (INCOMPLETE if not is_complete else DOMINATED if is_felt and any(is_dominated(points)) else "")
-    notes = [note(text)] if text else []
+    notes = [note(text, **FREE_CORNER_OF_LOG if is_log else FREE_CORNER)] if text else []
     if is_complete and not is_felt:
         notes.append(note(NO_USERS, 0.5, 0.5))
     traces = [_line(run, name, style, knob) for run, name, style in runs(points, pins)]
+    traces[-1].update(
+        mode="lines+markers+text",
+        text=_labels(points, [trace.x for trace in traces], [trace.y for trace in traces], is_log=is_log),
+    )
+    is_full = len(pins) > FEW_PINS
     return go.Figure(
-        [*traces, *_mark(points, knob, here)],
+        [*traces, *_mark(points, knob, here, "this run" if is_full else f"this run's {knob}")],
         layout(
             f"frontier {knob}{' log' * is_log}",
             hovermode="closest",
@@ -103,9 +111,9 @@ def _line(points: Sequence[FrontierPoint], name: str, style: Style, knob: str) -
         y=short([point.tokens_per_s_gpu for point in points]),
         name=name,
         uid=name,
-        mode="lines+markers+text" if is_current else "lines+markers",
+        mode="lines+markers",
+        cliponaxis=False,
         line=style,
-        text=[f"{point.value:,}" if i % LABEL_EVERY == 0 and not beaten[i] else "" for i, point in enumerate(points)],
         textposition="top right",
         textfont={"size": 10.5},
         marker={
@@ -132,7 +140,33 @@ def _hover(point: FrontierPoint, knob: str, is_beaten: bool) -> str:
     return "<br>".join(lines)
 
 
-def _mark(points: Sequence[FrontierPoint], knob: str, here: int | None) -> list[go.Scatter]:
+def _labels(points: Sequence[FrontierPoint], xs: Sequence[Any], ys: Sequence[Any], *, is_log: bool) -> list[str]:
+    """Value of the knob at each point that is not dominated, both ends first, where there is room for it."""
+    places = np.column_stack(
+        [
+            _shares([point.tokens_per_s_user for point in points], xs, is_log=is_log),
+            _shares([point.tokens_per_s_gpu for point in points], ys, is_log=is_log),
+        ]
+    )
+    beaten, taken = is_dominated(points), list[int]()
+    last = len(points) - 1
+    for i in sorted(range(len(points)), key=lambda i: (i not in (0, last), -i)):
+        is_free = all((np.abs(places[i] - places[other]) > LABEL_ROOM).any() for other in taken)
+        if is_free and not beaten[i]:
+            taken.append(i)
+    return [f"{point.value:,}" if i in taken else "" for i, point in enumerate(points)]
+
+
+def _shares(values: Sequence[float], every: Sequence[Any], *, is_log: bool) -> Any:
+    """Places on an axis that holds every value, from 0 to 1; NaN where a value has none."""
+    if not is_log:
+        return np.asarray(values) / max((float(np.nanmax(each, initial=0)) for each in every), default=1.0)
+    low, high = np.log10(positive_range(np.nan_to_num(each) for each in every))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.log10(values) - low) / max(high - low, 1e-9)
+
+
+def _mark(points: Sequence[FrontierPoint], knob: str, here: int | None, name: str) -> list[go.Scatter]:
     """A diamond where the run on screen stands."""
     found = [point for point in points if point.value == here]
     text: dict[str, Any] = {"hovertemplate": f"this run: {knob} {here}<extra></extra>"}
@@ -141,8 +175,9 @@ def _mark(points: Sequence[FrontierPoint], knob: str, here: int | None) -> list[
             x=[point.tokens_per_s_user],
             y=[point.tokens_per_s_gpu],
             uid="this run",
-            name=f"this run's {knob}",
+            name=name,
             mode="markers",
+            cliponaxis=False,
             marker=MARK,
             **text,
         )

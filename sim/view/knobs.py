@@ -19,6 +19,7 @@ from sim.view.steps import even, powers_of_two, preferred
 from sim.workload_spec import Workload
 
 RECOMBINE = "Recombine"  # title of the section of choices
+SYSTEM = "scheduler.system"  # the field that the choices and rules depart from
 NONE = "none"  # no value: the system's own default, or no limit
 
 
@@ -150,7 +151,7 @@ PROMPTS = (
 )  # fmt: skip
 
 SCHEDULER = (
-    Knob("scheduler.system", "Scheduler",
+    Knob(SYSTEM, "Scheduler",
          "Who runs, who waits, what is reserved, who gives way; by idea. `longtail systems` lists each with source and "
          "defaults.",
          "choice", system_names()),

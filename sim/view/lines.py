@@ -11,6 +11,7 @@ from sim.metrics import FEWEST_VALUES_FOR_P99
 from sim.view import theme
 from sim.view.quantity import Quantity
 
+CURRENT = "current"  # what the run on screen is called
 ABOVE_PX = 3  # of a note over the plot; a share of its height would leave the margin where a plot grows
 Style = dict[str, Any]
 Run = TypeVar("Run")
@@ -24,10 +25,10 @@ class Pinned(NamedTuple, Generic[Run]):
     dash: str = theme.PIN_DASHES[0]
 
 
-def runs(current: Run, pins: Sequence[Pinned[Run]]) -> list[tuple[Run, str, Style]]:
+def runs(current: Run, pins: Sequence[Pinned[Run]], name: str = CURRENT) -> list[tuple[Run, str, Style]]:
     """The runs to draw with name and line, pinned ones first so that they lie below."""
     below = [(pin.run, pin.name, theme.PINNED | {"dash": pin.dash}) for pin in pins]
-    return [*below, (current, "current", theme.CURRENT)]
+    return [*below, (current, name, theme.CURRENT)]
 
 
 def line(x: ArrayLike, y: ArrayLike, name: str, style: Style, yaxis: str = "y") -> go.Scatter:

@@ -13,8 +13,8 @@ from sim.view.lines import Pinned, Style, across, note, positive_range, runs, sh
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
-INCOMPLETE = "incomplete: more points are being computed"
-RELEASED = "curve: before the knob was moved; this run: where it is now"
+INCOMPLETE = "more points are being computed"  # short: the legend stands in the same line
+RELEASED = "curve: before the knob was moved"
 UNSTABLE = "○ the queue grows"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
@@ -73,7 +73,7 @@ def load(
         latencies.append([np.nan_to_num(operating.p99_tpot_s * scale)])
     if limit is not None:
         latencies.append([limit * scale])
-    all_loads = [*loads, *curve.load, operating.load if operating else 0]
+    all_loads = [*loads, operating.load if operating else 0, *(load for trace in traces for load in trace.x)]
     return go.Figure(
         traces,
         layout(
@@ -99,6 +99,7 @@ def _curve(run: LoadCurve, name: str, style: Style, quantity: Quantity) -> list[
             name=name,
             uid=f"{yaxis} {name}",
             mode="lines+markers",
+            cliponaxis=False,
             line=style,
             marker=marker,
             yaxis=yaxis,
@@ -122,6 +123,7 @@ def _mark(point: LoadPoint, quantity: Quantity) -> list[go.Scatter]:
             yaxis=yaxis,
             uid=f"{yaxis} this run",
             mode="markers",
+            cliponaxis=False,
             marker=MARK,
             name="this run",
             legendgroup="this run",

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from sim.keys import EDITS, LINK_VERSION, MIX, PRESET
+from sim.keys import EDITS, KEYS, LINK_VERSION, MIX, PRESET
 from sim.presets import preset, preset_names
+from sim.systems import SYSTEMS
 from sim.view import theme
+from sim.view.knobs import KNOBS, SYSTEM
 
 Query = Mapping[str, str]
 
 NOT_A_KNOB = (LINK_VERSION, PRESET, MIX, EDITS)
 MOST_NAMED = 3  # departures in a label
+ON_OFF = {"true": "on", "false": "off"}
+KNOB_OF = {knob.path: knob for knob in KNOBS}
 DASH_WORDS = {"dash": "dashed", "dot": "dotted", "11px,2px": "long dashes", "dashdot": "dash and dot"}
 
 
@@ -31,8 +35,8 @@ def labels(pins: Sequence[Query], current: Query) -> list[str]:
     Returns
     -------
     list of str
-        Departures from the preset that not all runs share, such as `rate 6, seqs 64`; the preset's title where there
-        are none, and before them where the presets differ.
+        Departures from the preset that not all runs share, by the names of their knobs, such as `rate 6, batch limit
+        64`; the preset's title where there are none, and before them where the presets differ.
     """
     every = [*pins, current]
     has_one_preset = len({query.get(PRESET) for query in every}) == 1
@@ -52,7 +56,7 @@ def _shared(every: Sequence[Query]) -> set[tuple[str, str]]:
 
 
 def _label(pin: Query, shared: set[tuple[str, str]], *, with_title: bool) -> str:
-    own = [f"{key} {text}" for key, text in pin.items() if key not in NOT_A_KNOB and (key, text) not in shared]
+    own = [_departure(key, text) for key, text in pin.items() if key not in NOT_A_KNOB and (key, text) not in shared]
     if MIX in pin and (MIX, pin[MIX]) not in shared:
         own.append(f"mix {pin[MIX]}")
     if EDITS in pin and (EDITS, pin[EDITS]) not in shared:
@@ -63,6 +67,19 @@ def _label(pin: Query, shared: set[tuple[str, str]], *, with_title: bool) -> str
     if not words:
         return title
     return f"{title}: {words}" if with_title else words
+
+
+def _departure(key: str, text: str) -> str:
+    """A field and its value as the knob has them; its unit stands on the knob."""
+    path = KEYS.get(key, key)
+    if path not in KNOB_OF:
+        return f"{key} {text}"
+    name = KNOB_OF[path].label.partition(" (")[0]
+    if not name[1].isupper():  # GPU stays as it is
+        name = name[0].lower() + name[1:]
+    if path == SYSTEM and text in SYSTEMS:
+        return f"{name} {SYSTEMS[text].title}"
+    return f"{name} {ON_OFF.get(text, text)}"
 
 
 def _title(name: str) -> str:

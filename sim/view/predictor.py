@@ -49,7 +49,7 @@ SHORT_NAMES = {  # of the published predictors that are drawn
 }
 QUANTITIES: dict[str, Quantity] = {  # of the objectives, by name
     "throughput": OUTPUT_RATE,
-    "p99 TPOT": TPOT,
+    "p99 TPOT": TPOT._replace(label="p99 TPOT"),
     "goodput": GOODPUT,
     "preemptions": PREEMPTIONS,
 }
@@ -178,7 +178,7 @@ def uses_table(runs: Mapping[str, Measured]) -> dict[str, list[str]]:
 
     return {
         "Use": list(runs),
-        OUTPUT_RATE.axis_title: column("output_tokens_per_s"),
+        "output tokens/s": column("output_tokens_per_s"),
         "mean E2E per token": column("norm_latency_mean_s", short_time),
         "p99 TTFT": column("ttft_p99_s", short_time),
         "p99 TPOT": column("tpot_p99_s", short_time),

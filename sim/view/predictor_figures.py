@@ -173,8 +173,8 @@ def bias_curve(
         low, high = apart([value * quantity.scale, *levels])
         room = 0.06 * (high - low) or 1.0
         domain = [0.55, 1] if i == 0 else [0, 0.43]
-        title = quantity.axis_title if name != "p99 TPOT" else f"p99 TPOT ({quantity.unit})"
-        axes["yaxis" if i == 0 else "yaxis2"] = axis(title, domain=domain, nticks=4, range=[low - room, high + room])
+        ends = {"domain": domain, "range": [low - room, high + room]}
+        axes["yaxis" if i == 0 else "yaxis2"] = axis(quantity.axis_title, nticks=4, **ends)
     shapes = [_side(-2.2, 0, theme.VERMILION), _side(0, 2.2, theme.SKY), across(0, {"color": theme.GREY, "width": 1})]
     notes = [
         note("◂ under-predicts", 0.25, yanchor="bottom"),

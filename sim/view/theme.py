@@ -17,6 +17,8 @@ VERMILION = "#D55E00"
 PURPLE = "#CC79A7"
 GREY = "#8C8C8C"
 
+IN_DARK = {BLUE: "#2B8FD0"}  # lines and marks on the dark theme, where the others stand out more
+
 CURRENT = {"color": BLUE, "width": 2}
 SECOND = {"color": VERMILION, "width": 1.6, "dash": "dot"}
 PINNED = {"color": GREY, "width": 1.8, "dash": "dash"}

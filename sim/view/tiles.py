@@ -77,7 +77,7 @@ def _tile(key: str, label: str, quantity: Quantity, note: str, summary: Summary,
     value = value_of(key, summary)
     shown, unit = (UNDEFINED, "") if value is None else quantity.parts(value)
     if value is None and key.endswith("p99"):
-        note = "needs 100 values"
+        note = "n < 100"
     if pinned is None:
         return Tile(key, label, shown, unit, note, "note", _help(quantity, summary))
     change, verdict = _change(value, value_of(key, pinned), quantity)

@@ -9,6 +9,7 @@ from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.load_curve import LoadPoint, curve
 from sim.view import figures, load_figure, theme
+from sim.view.curves import Distribution
 from sim.view.lines import Pinned, note
 from sim.view.quantity import OUTPUT_RATE, TPOT
 from sim.view.run_view import run_view
@@ -43,6 +44,46 @@ def test_four_pinned_runs_are_told_apart_by_dash_and_name(current, pinned):
     assert [line.name for line in lines] == ["pin 1", "pin 2", "pin 3", "pin 4", "current"]
     assert len({line.line.dash for line in lines}) == 5
     assert {line.line.color for line in lines[:4]} == {theme.GREY}
+
+
+def test_a_run_that_is_shown_under_another_name_leaves_the_other_names_alone(current, pinned):
+    here, there = current.distributions["TPOT"], pinned.distributions["TPOT"]
+    lines = figures.distribution(there, [Pinned(here, "current"), Pinned(here, "pin 2", "dot")], "pin 1").data[:3]
+    assert [(line.name.partition(",")[0], line.line.dash) for line in lines] == [
+        ("current", "dash"),
+        ("pin 2", "dot"),
+        ("pin 1", None),
+    ]
+    lines = figures.distribution(here, [Pinned(here, f"pin {i}", "dot") for i in (1, 2, 3)]).data[:4]
+    assert [line.name for line in lines] == ["pin 1", "pin 2", "pin 3", f"current, n = {here.num_values}"]
+
+
+def sides(p50_s: float, p95_s: float, p99_s: float) -> dict[str, str]:
+    """Where the names of the marks stand, on an axis from 10 ms to 1 s."""
+    marks = {"p50": p50_s, "p95": p95_s, "p99": p99_s}
+    run = Distribution(TPOT, np.array([0.01, *marks.values(), 1.0]), np.array([0, 0.5, 0.95, 0.99, 1]), 1000, marks)
+    drawn = figures.distribution(run).data[-1]
+    return dict(zip(drawn.text, drawn.textposition, strict=True))
+
+
+def test_names_of_percentiles_stand_beside_the_curve_and_within_the_plot():
+    steep = {"p50": "middle right", "p95": "middle left", "p99": "bottom right"}
+    assert sides(0.1, 0.11, 0.12) == steep
+    assert sides(0.02, 0.1, 0.5) == steep | {"p95": "bottom right"}  # flat: the curve runs through what is beside it
+    assert sides(0.99, 0.995, 1.0) == {"p50": "middle left", "p95": "middle left", "p99": "bottom left"}
+
+
+def luminance(color: str) -> float:
+    """Of WCAG 2."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("color", [theme.BLUE, theme.VERMILION, theme.GREEN, theme.ORANGE, theme.PURPLE, theme.GREY])
+def test_lines_stand_out_from_the_dark_page(color):
+    dark = luminance("#171614")  # Streamlit's dark background
+    assert (luminance(theme.IN_DARK.get(color, color)) + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_axes_name_what_and_unit(current):
@@ -89,8 +130,8 @@ def test_an_incomplete_load_curve_says_so():
         figure = load_figure.load(curve(points(1, 2)), TPOT, "rate", (1, 2, 4), None, is_complete=is_complete)
         return [note.text for note in figure.layout.annotations]
 
-    assert any("incomplete" in text for text in texts(False))
-    assert not any("incomplete" in text for text in texts(True))
+    assert load_figure.INCOMPLETE in texts(False)
+    assert load_figure.INCOMPLETE not in texts(True)
 
 
 def test_a_load_curve_says_what_its_dotted_line_and_its_hollow_points_are():
@@ -125,6 +166,12 @@ def test_the_load_axis_stands_still_while_points_come_in():
         for loads in ((1,), (1, 2, 4))
     )
     assert few.layout.xaxis.range == all_points.layout.xaxis.range
+
+
+def test_the_load_axis_holds_the_pinned_curve_whole():
+    pin = Pinned(curve(points(0.1, 90)))
+    axis = load_figure.load(curve(points(1, 2)), TPOT, "rate", (1, 2), None, is_complete=True, pins=[pin]).layout.xaxis
+    assert 10 ** axis.range[0] < 0.1 < 90 < 10 ** axis.range[1]
 
 
 def test_the_operating_point_stands_at_its_load_in_both_panels():

@@ -47,6 +47,26 @@ def test_pinned_runs_lie_below_in_grey_dashes():
     assert [line.line.dash for line in lines[:4]] == list(theme.PIN_DASHES)
 
 
+def labels(points, **more):
+    return list(frontier(points, "max_num_seqs", None, is_complete=True, **more).data[0].text)
+
+
+def test_values_of_the_knob_are_written_where_they_do_not_lie_on_each_other():
+    assert labels(POINTS) == ["8", "64", ""]  # the last is dominated
+    near = [FrontierPoint(1, 130.0, 100.0, 0), FrontierPoint(2, 129.0, 200.0, 0), FrontierPoint(1024, 10.0, 6000.0, 0)]
+    assert labels(near) == ["1", "", "1,024"]
+    assert labels(near, is_log=True) == ["1", "2", "1,024"]  # 100 and 200 lie apart there
+
+
+def test_what_it_says_stands_away_from_the_legend_whose_names_are_short_beside_many_pins():
+    pins = [Pinned(POINTS[:2], f"pin {i + 1}", dash) for i, dash in enumerate(theme.PIN_DASHES)]
+    for is_log in (False, True):
+        figure = frontier(POINTS, "max_num_seqs", 64, is_complete=True, pins=pins, is_log=is_log)
+        assert figure.data[-1].name == "this run"
+        assert all(0 < note.y < 1 for note in figure.layout.annotations)
+    assert frontier(POINTS, "max_num_seqs", 64, is_complete=True).data[-1].name == "this run's max_num_seqs"
+
+
 def test_it_says_what_is_missing():
     assert notes(frontier(POINTS, "max_num_seqs", 64, is_complete=False)) == [INCOMPLETE]
     assert notes(frontier([], "max_num_seqs", 64, is_complete=True, problem="no")) == ["no", NO_USERS]

@@ -164,7 +164,7 @@ def test_uses_table_has_a_row_for_each_run_there_is():
     rows = predictor.use_rows({NO_ORDER: now(200.0), Trial(Use.ORDER, 0.5, 0.0, True): now(300.0)}, 0.5)
     table = predictor.uses_table(rows)
     assert table["Use"] == ["no predictor", "ordering"]
-    assert table["Output rate (tokens/s)"] == ["200", "300"]
+    assert table["output tokens/s"] == ["200", "300"]
     assert table["p99 TPOT"] == ["20 ms", "20 ms"]
 
 
