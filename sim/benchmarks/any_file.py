@@ -6,7 +6,7 @@ from sim.benchmarks import detect, scrape
 from sim.benchmarks.benchmark import Benchmark
 from sim.benchmarks.result_file import taken_apart
 from sim.benchmarks.scrape import Scrape
-from sim.errors import DataError, shown
+from sim.errors import DataError
 from sim.workload.readers import detect as trace_detect
 from sim.workload.readers.text import NO_OTHERS, Source, text_file
 from sim.workload.trace import Trace
@@ -36,7 +36,7 @@ def read_data(
     file = text_file(source, name, others=others, what="data")
     if scrape.recognises(file):
         return scrape.scrape_of(file)
-    refusal = DataError(f"{file.name} begins with {shown(file.begins())}; known layouts are {', '.join(LAYOUTS)}")
+    refusal = file.of_no_layout(LAYOUTS)
     try:
         results = taken_apart(file)
     except DataError as error:  # perhaps a trace all the same: lists are no results

@@ -1,35 +1,57 @@
-"""What vLLM's and SGLang's benchmark clients write for every request: parallel lists under the same keys."""
+"""What vLLM's and SGLang's benchmark clients write of a run, and, in parallel lists, of each of its requests.
+
+Both have the same keys but for the time of a whole request, and both mean the same by them.
+"""
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 
-from sim.benchmarks.benchmark import MeasuredRequests, Point, Stats
+from sim.benchmarks.benchmark import Benchmark, MeasuredRequests, Point, Stats
 from sim.benchmarks.fields import Fields
+from sim.benchmarks.model_name import common_model
+from sim.benchmarks.result_file import ResultFile
 from sim.errors import DataError
 
+WORDS = "TPOT is (E2E - TTFT) / (n - 1) of each request and ITL pools all gaps, both as here."
 
-def point_of(run: Fields, *, e2e: str, request_rate_rps: float | None) -> Point:
-    """One run.
+
+def benchmark_of(file: ResultFile, tool: str, *, e2e: str, model: Callable[[Fields], str | None]) -> Benchmark:
+    """The results in a file of either client.
 
     Parameters
     ----------
-    run : Fields
-        Its object.
+    file : ResultFile
+    tool : str
+        Whose file it is.
     e2e : str
         What the tool calls the time of a whole request.
-    request_rate_rps : float or None
-        As in `Point`.
+    model : callable
+        What a run says of the model it measured.
 
     Raises
     ------
     DataError
         A value that is missing or cannot be right.
     """
+    return Benchmark(
+        name=file.text.name,
+        sha256=file.text.sha256,
+        tool=tool,
+        model=common_model([(run, model(run)) for run in file.objects]),
+        points=tuple(_point(run, e2e) for run in file.objects),
+        words=WORDS,
+    )
+
+
+def _point(run: Fields, e2e: str) -> Point:
     completed = run.whole("completed")
     duration_s = run.number("duration", least=1e-9)
     output_tokens = run.number("total_output_tokens", least=1)
     return Point(
         concurrency=run.whole_if_any("max_concurrency"),
-        request_rate_rps=request_rate_rps,
+        request_rate_rps=_request_rate_rps(run),
         burstiness=run.number_if_any("burstiness"),
         num_prompts=completed,
         prompt_tokens=run.number("total_input_tokens", least=1) / completed,
@@ -43,6 +65,16 @@ def point_of(run: Fields, *, e2e: str, request_rate_rps: float | None) -> Point:
         duration_s=duration_s,
         requests=_requests(run),
     )
+
+
+def _request_rate_rps(run: Fields) -> float | None:
+    """The rate asked for; infinite where the tool writes 'inf', None where requests came by a trace."""
+    rate = run.values.get("request_rate")
+    if rate == "trace":
+        return None
+    if rate in ("inf", math.inf):
+        return math.inf
+    return run.number("request_rate", least=1e-9)
 
 
 def _stats(run: Fields, metric: str) -> Stats:

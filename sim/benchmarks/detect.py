@@ -5,7 +5,6 @@ from typing import Protocol
 from sim.benchmarks import guidellm, nvidia, nvidia_csv, nvidia_records, points_csv, sglang_bench, vllm_bench
 from sim.benchmarks.benchmark import Benchmark
 from sim.benchmarks.result_file import ResultFile, result_file
-from sim.errors import DataError, shown
 from sim.workload.readers.text import Source
 
 
@@ -49,8 +48,7 @@ def read_benchmark(source: Source, name: str | None = None) -> Benchmark:
     benchmark = benchmark_if_any(file)
     if benchmark is not None:
         return benchmark
-    known = f"{', '.join(LAYOUTS[:-1])} and {LAYOUTS[-1]}"
-    raise DataError(f"{file.text.name} begins with {shown(file.text.begins())}; known layouts are {known}")
+    raise file.text.of_no_layout(LAYOUTS)
 
 
 def benchmark_if_any(file: ResultFile) -> Benchmark | None:

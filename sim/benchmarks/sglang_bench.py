@@ -4,15 +4,12 @@ Source: github.com/sgl-project/sglang, python/sglang/bench_serving.py.
 """
 
 from sim.benchmarks.benchmark import Benchmark
-from sim.benchmarks.client_rows import point_of
+from sim.benchmarks.client_rows import benchmark_of
 from sim.benchmarks.fields import Fields
-from sim.benchmarks.model_name import common_model
 from sim.benchmarks.result_file import ResultFile
-from sim.benchmarks.vllm_bench import request_rate_rps
 
 TOOL = "SGLang bench_serving"
 LAYOUT = f"{TOOL} JSON lines"
-WORDS = "TPOT is (E2E - TTFT) / (n - 1) of each request and ITL pools all gaps, both as here."
 MARKS = {"total_output_tokens_retokenized", "mean_e2e_latency_ms", "random_range_ratio"}
 
 
@@ -22,21 +19,8 @@ def recognises(file: ResultFile) -> bool:
 
 
 def read(file: ResultFile) -> Benchmark:
-    """The results in such a file.
-
-    Raises
-    ------
-    DataError
-        A value that is missing or cannot be right.
-    """
-    return Benchmark(
-        name=file.text.name,
-        sha256=file.text.sha256,
-        tool=TOOL,
-        model=common_model([(run, _model(run)) for run in file.objects]),
-        points=tuple(point_of(run, e2e="e2e_latency", request_rate_rps=request_rate_rps(run)) for run in file.objects),
-        words=WORDS,
-    )
+    """The results in such a file; raises as `benchmark_of`."""
+    return benchmark_of(file, TOOL, e2e="e2e_latency", model=_model)
 
 
 def _model(run: Fields) -> str | None:

@@ -20,6 +20,7 @@ from sim.studies.load_curve import is_closed, load_of, with_rate
 from sim.summary import versions
 from sim.view.capacity import arrivals_note
 from sim.view.summary_rows import count, number
+from sim.view.theme import counted
 
 Row = dict[str, Any]
 
@@ -126,7 +127,8 @@ def as_text(found: Row) -> str:
     asked, own = found["asked"], found["capacity"]
     scenario = Scenario(**found["scenario"])
     parts = [
-        f"{asked['rate_rps']:g} requests/s need {_replicas(own['replicas'])} = {own['gpus']} {scenario.deployment.gpu}"
+        f"{asked['rate_rps']:g} requests/s need {counted(own['replicas'], 'replica')} = {own['gpus']} "
+        f"{scenario.deployment.gpu}"
         f"{_predictor(own['predictor_gpus'])}, {money(own['usd_per_hour'], 2)} $/h, "
         f"{money(own['usd_per_million_tokens'], 3)} $ per million output tokens",
         f"one replica ({own['name']}) sustains {own['rate_rps']:.3g} requests/s, 95 % interval "
@@ -152,10 +154,6 @@ def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
                 money(each["usd_per_million_tokens"], 3),
                 f"{each['truncated']:.1%}",
             ]
-
-
-def _replicas(number: int) -> str:
-    return f"{number:,} replica{'s' * (number != 1)}"
 
 
 def _predictor(gpus: float) -> str:

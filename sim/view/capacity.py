@@ -12,7 +12,7 @@ from sim.studies.capacity_search import OUT_OF_REACH, Searched
 from sim.studies.deployments import named
 from sim.view.quantity import LIMIT_NAMES
 from sim.view.summary_rows import count
-from sim.view.theme import UNDEFINED, short_number, short_percent, short_time
+from sim.view.theme import UNDEFINED, counted, short_number, short_percent, short_time
 from sim.view.tiles import Tile, relative_change
 
 SEARCHING = "Searching for the largest rate that one replica sustains …"
@@ -90,7 +90,7 @@ def verdict(option: Option, terms: Terms) -> str:
     assert option.found is not None
     assert option.bill is not None
     found, cost = option.found, option.bill
-    replicas = _replicas(cost.replicas)
+    replicas = counted(cost.replicas, "replica")
     gpus = f"{cost.gpus:,} {found.scenario.deployment.gpu}{_and_predictor(cost)}"
     free = f", {100 * terms.headroom:g} % of each kept free" if terms.headroom else ""
     return (
@@ -217,7 +217,7 @@ def cheapest_sentence(options: Sequence[Option], own: Option) -> str:
     if best.bill.usd_per_hour == own.bill.usd_per_hour:
         return "None of these is cheaper than the chosen deployment."
     rough = "; its step times are a rough estimate" if best.is_rough else ""
-    return f"Cheapest of these: {_replicas(best.bill.replicas)} of {best.name}{_price(best.bill)}{rough}."
+    return f"Cheapest of these: {counted(best.bill.replicas, 'replica')} of {best.name}{_price(best.bill)}{rough}."
 
 
 def what_if_sentences(base: Option, changed: Sequence[Option]) -> list[str]:
@@ -243,10 +243,6 @@ def _difference(before: Bill, after: Bill) -> str:
         return ""
     change = after.usd_per_hour - before.usd_per_hour
     return f", {'+' if change > 0 else '-'}{_usd(abs(change))}/h"
-
-
-def _replicas(number: int) -> str:
-    return f"{number:,} replica{'s' * (number != 1)}"
 
 
 def gpus_words(gpus: float) -> str:

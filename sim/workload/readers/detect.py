@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from sim.errors import DataError, shown
+from sim.errors import DataError
 from sim.workload.readers import (
     alpaca,
     apex,
@@ -68,8 +68,7 @@ def read_trace(source: Source, name: str | None = None, *, others: Mapping[str, 
     trace = trace_if_any(file)
     if trace is not None:
         return trace
-    known = f"{', '.join(LAYOUTS[:-1])} and {LAYOUTS[-1]}"
-    raise DataError(f"{file.name} begins with {shown(file.begins())}; known layouts are {known}")
+    raise file.of_no_layout(LAYOUTS)
 
 
 def trace_if_any(file: TextFile) -> Trace | None:

@@ -5,12 +5,12 @@ import hashlib
 import io
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from sim.errors import DataError
+from sim.errors import DataError, shown
 
 MAX_TEXT_BYTES = 2**30  # after unpacking: a small gzip file can hold terabytes
 NO_OTHERS: Mapping[str, bytes] = MappingProxyType({})
@@ -38,6 +38,11 @@ class TextFile(NamedTuple):
     def begins(self) -> str:
         """The first line that is not blank, without its end; empty where there is none."""
         return next((line.strip() for line in self.lines() if line.strip()), "")
+
+    def of_no_layout(self, layouts: Sequence[str]) -> DataError:
+        """What to refuse a file with that has none of some layouts."""
+        known = f"{', '.join(layouts[:-1])} and {layouts[-1]}"
+        return DataError(f"{self.name} begins with {shown(self.begins())}; known layouts are {known}")
 
     def partner(self, name: str) -> "TextFile | None":
         """The file of that name, gzipped or not, that came with this one or lies beside it."""
