@@ -3,17 +3,15 @@
 Reading and writing files is the same for all formats: see `test_golden_files`.
 """
 
-import gzip
-import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import pytest
 
-from sim.golden import GoldenError, Replay, replay, write_table
+from sim.golden import replay
 from tests import naive_tables
+from tests.recorded import Golden, Recorded
 
 FOLDER = Path(__file__).parent / "golden" / "vllm_async"
 STEP_COLUMNS = (
@@ -28,33 +26,13 @@ REQUEST_COLUMNS = (
     "first_step", "first_token_step", "finish_step", "finish_us", "preemptions", "first_cached", "emitted",
 )  # fmt: skip
 SUMMARY = ("rows", "calls", "tokens", "preemptions", "recomputed_tokens", "cached_tokens_first")
-Golden = dict[str, Any]
 
-
-@cache
-def text_of(name: str) -> bytes:
-    return gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes())
+RECORDED = Recorded(FOLDER, naive_tables.run_async)
+replayed, difference, refused = RECORDED.replayed, RECORDED.difference, RECORDED.refused
 
 
 def golden(name: str = "late_finish_eos") -> Golden:
-    return dict(json.loads(text_of(name)))
-
-
-def replayed(table: Golden, folder: Path) -> Replay:
-    write_table(folder / "table.json", table)
-    return replay(folder / "table.json", naive_tables.run_async)
-
-
-def difference(table: Golden, folder: Path) -> str:
-    found = replayed(table, folder).difference
-    assert found is not None
-    return found
-
-
-def refused(table: Golden, folder: Path) -> str:
-    with pytest.raises(GoldenError) as caught:
-        replayed(table, folder)
-    return str(caught.value)
+    return RECORDED.golden(name)
 
 
 def with_cell(table: Golden, key: str, row: int, column: str, value: Any) -> Golden:

@@ -3,10 +3,8 @@
 The naive simulator does the replaying here: what is tested is reading, comparing and writing.
 """
 
-import gzip
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,6 +13,7 @@ import pytest
 
 from sim.golden import GoldenError, Replay, replay, write_table
 from tests import naive_tables
+from tests.recorded import Golden, Recorded, text_of
 
 FOLDER = Path(__file__).parent / "golden"
 STEP_COLUMNS = ("step", "t_us", "sched", "preempted", "running", "waiting", "free_sched", "finished", "free_end")
@@ -26,19 +25,15 @@ REQUEST_COLUMNS = (
     "first_step", "first_token_step", "finish_step", "finish_us", "preemptions", "first_cached", "emitted",
 )  # fmt: skip
 SUMMARY = ("calls", "tokens", "preemptions", "recomputed_tokens", "cached_tokens_first")
-Golden = dict[str, Any]
-
-
-@cache
-def text_of(name: str) -> bytes:
-    return gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes())
+RECORDED = Recorded(FOLDER, naive_tables.run)
 
 
 def golden(name: str = "fuzz_05") -> Golden:
-    return dict(json.loads(text_of(name)))
+    return RECORDED.golden(name)
 
 
 def replayed(table: Golden, folder: Path) -> Replay:
+    """As `Recorded.replayed`, of a file that is not written by what is tested."""
     path = folder / "table.json"
     path.write_text(json.dumps(table))
     return replay(path, naive_tables.run)
@@ -168,7 +163,7 @@ def refused_table(table: Golden, folder: Path) -> str:
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_file_cut_short_is_refused(share: float, suffix: str, tmp_path: Path) -> None:
-    data = text_of("fuzz_05") if suffix == ".json" else (FOLDER / "fuzz_05.json.gz").read_bytes()
+    data = text_of(FOLDER / "fuzz_05.json.gz") if suffix == ".json" else (FOLDER / "fuzz_05.json.gz").read_bytes()
     path = tmp_path / f"cut{suffix}"
     path.write_bytes(data[: max(3, int(len(data) * share))])
     assert "cut short" in refused(path)

@@ -3,16 +3,15 @@
 Reading and writing files is the same for all formats: see `test_golden_files`.
 """
 
-import gzip
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sim.golden import GoldenError, Replay, replay, write_table
+from sim.golden import replay
 from tests import naive_sglang_tables
+from tests.recorded import Golden, Recorded
 
 FOLDER = Path(__file__).parent / "golden" / "sglang"
 STEP_FIELDS = ("step", "run", "queue", "avail", "evictable", "n_decode", "ntr")
@@ -21,33 +20,13 @@ SUMMARY = (
     "steps", "prefill", "decode", "mixed", "idle", "retractions", "aborted", "chunk_steps", "hit_tokens",
     "prefill_tokens", "decode_tokens", "min_avail", "max_queue",
 )  # fmt: skip
-Golden = dict[str, Any]
 
-
-@cache
-def text_of(name: str) -> bytes:
-    return gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes())
+RECORDED = Recorded(FOLDER, naive_sglang_tables.run)
+replayed, difference, refused = RECORDED.replayed, RECORDED.difference, RECORDED.refused
 
 
 def golden(name: str = "p20_mixed_tight_chunk") -> Golden:
-    return dict(json.loads(text_of(name)))
-
-
-def replayed(table: Golden, folder: Path) -> Replay:
-    write_table(folder / "table.json", table)
-    return replay(folder / "table.json", naive_sglang_tables.run)
-
-
-def difference(table: Golden, folder: Path) -> str:
-    found = replayed(table, folder).difference
-    assert found is not None
-    return found
-
-
-def refused(table: Golden, folder: Path) -> str:
-    with pytest.raises(GoldenError) as caught:
-        replayed(table, folder)
-    return str(caught.value)
+    return RECORDED.golden(name)
 
 
 def rows_with(table: Golden, field: str) -> list[int]:
