@@ -21,7 +21,8 @@ with left, card("cap", "An output cap"):
     watch(job, "runs of this cap", "stop_cap")
     curves = st.container(gap=None)
 with head:
-    header(words.verdict(cap, points) if not job.problem else words.NOT_KNOWN, asked, can_pin=False)
+    sentence = words.NOT_KNOWN if job.problem else words.verdict(cap, points, words.own_cap(scenario))
+    header(sentence, asked, can_pin=False)
 with right, card("sla", "Service level: the target and the lengths it assumes"):
     operate_cards.service_level(scenario, trace)
 with curves:  # after the target: what comes first on the page is computed first

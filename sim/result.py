@@ -70,6 +70,12 @@ class Result:
         return truncated
 
     @cached_property
+    def is_first_try(self) -> Bools:
+        """Asked by itself, not after an answer that a cap has cut."""
+        found = self.info.retry_of
+        return np.ones(self.is_finished.size, np.bool_) if found is None else found < 0
+
+    @cached_property
     def is_cut_for_good(self) -> Bools:
         """Truncated, and its client asked no more."""
         found: Bools = self.is_truncated.copy()

@@ -70,7 +70,7 @@ class Searched(NamedTuple):
 
     search: LargestRate
     attainment: float  # share of requests within the limits
-    output_tokens: float  # mean delivered tokens of a request
+    output_tokens: float  # delivered, of a request and all that its client asks after it
     truncated: float  # share of answers that a cap or the context cut
 
 
@@ -165,7 +165,7 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
         raise OutOfReachError(partial(_nothing_found, server, ceiling_rps, replication))
     result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
-    output_tokens = result.delivered_tokens / len(result.is_finished)
+    output_tokens = result.delivered_tokens / int(result.is_first_try.sum())
     return Searched(found, result.attainment.share, output_tokens, float(result.is_truncated.mean()))
 
 

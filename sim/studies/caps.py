@@ -15,7 +15,7 @@ from sim.studies.output_lengths import capped
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace
-from sim.workload.retries import NOBODY, Retry, questions
+from sim.workload.retries import Retry, questions
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,11 +69,11 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     """
     full = run_capped(saturated(scenario), cap, retry, trace)
     tokens_per_s = plateau_tokens_per_s(full)
-    tries_per_answer = len(full.inputs.output_len) / is_first_try(full).sum()
+    tries_per_answer = len(full.inputs.output_len) / full.is_first_try.sum()
     answers_per_s = tokens_per_s / full.run.outcome.emitted.mean() / tries_per_answer
     load = load_of(scenario, trace)
     result = run_capped(scenario, cap, retry, trace)
-    is_first = is_first_try(result)
+    is_first = result.is_first_try
     first, whole = result.inputs.output_len[is_first], wanted(result)
     got = np.bincount(questions(result.info), useful(result, retry), len(is_first))[is_first]
     is_cut, of_type = first < whole, result.info.type_id[is_first]
@@ -106,7 +106,7 @@ def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace |
 def wanted(result: Result) -> Ints:
     """Tokens of the whole answer to each question, as far as the server's limit leaves room, (questions,) int64."""
     room = np.maximum(result.resolved.max_model_len - result.inputs.prompt_len, 1)
-    return np.minimum(result.info.true_len, room)[is_first_try(result)]
+    return np.minimum(result.info.true_len, room)[result.is_first_try]
 
 
 def useful(result: Result, retry: Retry) -> Ints:
@@ -117,18 +117,12 @@ def useful(result: Result, retry: Retry) -> Ints:
     return kept
 
 
-def is_first_try(result: Result) -> Bools:
-    """Which requests are questions, and no retries."""
-    found = result.info.retry_of
-    return np.ones(len(result.inputs.output_len), np.bool_) if found is None else found == NOBODY
-
-
 def whole_s(result: Result) -> Floats:
     """From each question to the last token of its last try, (questions,) float64 seconds."""
     last_s = np.full(len(result.inputs.output_len), -np.inf)
     with np.errstate(invalid="ignore"):  # NaN where a try never ends
         np.maximum.at(last_s, questions(result.info), result.finish_s)
-    return (last_s - result.run.outcome.arrival_s)[is_first_try(result)]
+    return (last_s - result.run.outcome.arrival_s)[result.is_first_try]
 
 
 def caps_of(scenario: Scenario) -> list[int]:

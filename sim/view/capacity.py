@@ -233,7 +233,7 @@ def _changed(base: Option, other: Option) -> str:
     more = other.bill.all_gpus - base.bill.all_gpus
     gpus = f"{gpus_words(abs(more))} {'more' if more > 0 else 'fewer'}" if more else "as many GPUs"
     words.append(gpus + _difference(base.bill, other.bill))
-    if other.found.truncated >= 0.0005:
+    if other.found.truncated >= base.found.truncated + 0.0005:
         words.append(f"{short_percent(other.found.truncated)} of answers are cut")
     return ", ".join(words) + "."
 

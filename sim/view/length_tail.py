@@ -24,6 +24,8 @@ Summary = Mapping[str, Any]
 
 MASTER = World.NO_VARIANCE
 MISSING = "-"
+TELLS_NOTHING = 10.0  # an interval that reaches to so many times the mean
+UNSETTLED = "unsettled"
 SHOWN = ("p50", "p95", "p99", "max")  # quantiles of the table
 BACKLOG_NOTE = "<br>(from as asked)"
 COLUMNS = {  # title of the column: operating point and field of Measured
@@ -86,6 +88,8 @@ def change(found: Gain | None) -> str:
         return MISSING
     if found.replications == 1:
         return signed_percent(found.mean)
+    if 1 + found.high > TELLS_NOTHING * (1 + found.mean):
+        return f"{signed_percent(found.mean)} ({UNSETTLED})"
     return f"{signed_percent(found.mean)} ({signed_percent(found.low)} to {signed_percent(found.high)})"
 
 

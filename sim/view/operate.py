@@ -24,12 +24,34 @@ OVERLOADED = " The queue grows: the server does not keep up with this."
 Caps = Mapping[tuple[int | None, Retry], CapPoint]
 
 
-def verdict(cap: int, points: Caps) -> str:
-    """What a cap costs, in one sentence; what is being done while that is not known."""
+def own_cap(scenario: Scenario) -> int | None:
+    """The longest answer that any task type allows; None where one has no cap."""
+    caps = [task.cap for task in scenario.workload.types]
+    return None if None in caps else max(each for each in caps if each is not None)
+
+
+def verdict(cap: int, points: Caps, own: int | None = None) -> str:
+    """What a cap costs, in one sentence; what is being done while that is not known.
+
+    Parameters
+    ----------
+    cap : int
+        Tokens.
+    points : mapping
+        Runs so far.
+    own : int, optional
+        As of `own_cap`.
+    """
     known = {retry: points.get((cap, retry)) for retry in Retry}
     base, never, rest = points.get((None, Retry.NEVER)), known[Retry.NEVER], known[Retry.REST]
     if base is None or never is None:
         return COMPUTING
+    if own is not None and own <= cap:
+        return (
+            f"A cap of {cap:,} tokens changes nothing: no answer may be longer than {own:,} as it is, which cuts "
+            f"{short_percent(never.truncated)} of answers and loses {short_percent(never.tokens_lost)} of all tokens "
+            "wanted."
+        )
     sentence = (
         f"A cap of {cap:,} tokens cuts {short_percent(never.truncated)} of answers and loses "
         f"{short_percent(never.tokens_lost)} of all tokens wanted; a full server "
@@ -202,10 +224,9 @@ def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], b
     limits = " and ".join(
         f"{LIMIT_NAMES[field]} of at most {short_time(limit / 1000)}" for field, limit in scenario.slo.limits_ms.items()
     )
-    deployment = scenario.deployment
-    parts = [
-        f"Target: {100 * target:g} % of requests have a {limits}, on {deployment.named_gpus} with {deployment.model}."
-    ]
+    article, deployment = "an" if limits.startswith("E") else "a", scenario.deployment
+    server = f"{deployment.named_gpus} with {deployment.model}"
+    parts = [f"Target: {100 * target:g} % of requests have {article} {limits}, on {server}."]
     if scenario.slo.assumed is not None:
         parts.append(f"It assumes output lengths of {_figures(scenario.slo.assumed)} tokens.")
     else:

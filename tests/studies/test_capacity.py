@@ -57,6 +57,14 @@ def test_a_limit_on_latency_binds_before_the_slots_do(regular: Scenario) -> None
         capacity(with_values(alone, {"slo.e2e_ms": 1999.0}))
 
 
+def test_tokens_of_further_tries_belong_to_the_request_that_came_by_itself(regular: Scenario) -> None:
+    """Eight tokens are wanted, and three at a time allowed: a client who asks for the rest gets them in three tries."""
+    capped = with_values(regular, {"workload.types.0.cap": 3, "slo.e2e_ms": 60_000.0, "slo.ttft_ms": None})
+    for retry, tokens in (("never", 3), ("rest", 8)):
+        asked = with_values(capped, {"workload.client_retry": retry})
+        assert search(Server(asked)).output_tokens == tokens
+
+
 def test_runs_that_stop_before_an_answer_say_so(regular: Scenario) -> None:
     stopped = with_values(regular, {"slo.e2e_ms": 2000.0, "max_sim_time_s": 0.01})
     with pytest.raises(ScenarioError, match=r"slo is out of reach .* no answer is complete when the run stops"):

@@ -16,8 +16,8 @@ TOLD = with_values(
 TERMS = Terms(40.0, 0.0, 0.9, Prices(retraining_usd_per_month=730.0))
 
 
-def option(*rates_rps: float, terms: Terms = TERMS) -> Option:
-    searched = [Searched(LargestRate(rate, 1.02 * rate, 4), 0.93, 250.0, 0.0) for rate in rates_rps]
+def option(*rates_rps: float, terms: Terms = TERMS, truncated: float = 0.0) -> Option:
+    searched = [Searched(LargestRate(rate, 1.02 * rate, 4), 0.93, 250.0, truncated) for rate in rates_rps]
     found = capacity.own_option(TOLD, searched, terms)
     assert found is not None
     return found
@@ -57,6 +57,12 @@ def test_counts_of_replicas_and_gpus_are_said_as_people_say_them() -> None:
     assert ", 3 GPUs fewer, -$6.00/h" in capacity.what_if_sentences(own, [better])[0]
     strict = TERMS._replace(share=0.99, headroom=0.2)
     assert "with 99 % of requests within the limits, 20 % of each kept free." in capacity.verdict(own, strict)
+
+
+def test_answers_that_are_cut_anyway_are_not_told_of_a_change() -> None:
+    own, other = (option(rate, truncated=0.034) for rate in (10.0, 12.0))
+    assert "cut" not in capacity.what_if_sentences(own, [other])[0]
+    assert ", 8.4 % of answers are cut." in capacity.what_if_sentences(own, [option(12.0, truncated=0.084)])[0]
 
 
 def test_where_there_is_no_answer_the_first_line_says_whose_fault_it_is() -> None:

@@ -8,12 +8,12 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
-from sim.studies.counterfactuals import Cell, Impossible, Measured, Point, World
+from sim.studies.counterfactuals import Cell, Impossible, Measured, Point, World, gain_of
 from sim.studies.length_profile import Profile, outputs
 from sim.studies.length_spread import SpreadPoint
 from sim.view import gain_figure, ledger_figures, length_figures
 from sim.view.curves import over_time
-from sim.view.length_tail import gain_rows, gain_table, impossible, likeness, straggler_sentence, verdict
+from sim.view.length_tail import change, gain_rows, gain_table, impossible, likeness, straggler_sentence, verdict
 from sim.view.memory import MEMORY_STYLE
 from sim.view.paths import memory_steps, time_steps
 from sim.view.quantity import TPOT
@@ -149,3 +149,10 @@ def test_spread_in_order_of_cv_with_the_scenarios_own_point():
     assert list(figure.data[0].x) == [0.5, 2.0]
     assert list(figure.data[0].y) == pytest.approx([50, 200])
     assert figure.layout.annotations[0].text.startswith("incomplete")
+
+
+def test_an_interval_that_tells_nothing_is_not_printed() -> None:
+    """Goodput of an overloaded server: a thousandth in four replications, and half as much more in one."""
+    assert change(gain_of([1e-3, 1e-3, 1e-3, 1e-3, 1.5])).endswith("(unsettled)")
+    # logarithms 0.0953 twice and 0.1823: mean 0.1243, and Student's 4.303 x 0.0502 / sqrt(3) = 0.1248 to each side
+    assert change(gain_of([1.1, 1.1, 1.2])) == "+13.2 (0.0 to +28.3)"

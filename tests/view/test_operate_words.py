@@ -5,6 +5,7 @@ import math
 import pytest
 
 from sim.presets import preset
+from sim.scenario import with_values
 from sim.studies.caps import CapPoint
 from sim.studies.length_profile import Profile
 from sim.studies.margins import MarginPoint, margins_of
@@ -41,6 +42,24 @@ def test_what_a_cap_costs_can_be_read_out_loud() -> None:
     assert costs(8.8, 8.4).endswith("gives 10.0 % more answers/s, still 5.0 % more if clients ask for the rest.")
     assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
     assert costs(8.0, 8.0).endswith("as many answers/s, and as many if clients ask for the rest.")
+
+
+def test_a_cap_above_the_own_one_changes_nothing_and_says_so() -> None:
+    chat = preset("chat")
+    two = with_values(chat, {"workload.types": [{"name": "a", "cap": 64}, {"name": "b", "cap": 128}]})
+    assert operate.own_cap(two) == 128
+    assert operate.own_cap(with_values(two, {"workload.types.0.cap": None})) is None
+    points = {(512, Retry.NEVER): capped(512, Retry.NEVER, 8.0), (None, Retry.NEVER): capped(None, Retry.NEVER, 8.0)}
+    assert operate.verdict(512, points, 128) == (
+        "A cap of 512 tokens changes nothing: no answer may be longer than 128 as it is, which cuts 34 % of answers "
+        "and loses 33 % of all tokens wanted."
+    )
+    assert operate.verdict(512, points, 513).startswith("A cap of 512 tokens cuts")
+
+
+def test_the_paragraph_reads_well_with_one_limit() -> None:
+    only = with_values(preset("chat"), {"slo": {"e2e_ms": 20_000}})
+    assert "90 % of requests have an E2E of at most 20 s, on" in operate.paragraph(only, 0.9, {}, None)
 
 
 def test_a_server_that_completes_nothing_is_not_compared_with_itself() -> None:
