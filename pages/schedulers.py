@@ -12,6 +12,7 @@ from ui.refusal import runnable
 
 from sim.studies import compare
 from sim.studies.load_curve import is_closed, load_of
+from sim.studies.reach import most_users
 from sim.view import compare as words
 from sim.view.load_figure import load_title
 
@@ -23,7 +24,7 @@ job = compare_job(scenario, trace, names, same_limits=same_limits)
 rows, reach = rows_of(job, names), reach_of(job, names)
 unit, highest = "requests/s", math.inf
 if is_closed(scenario):
-    unit, highest = "users", compare.most_users(scenario)
+    unit, highest = "users", most_users(scenario)
 with head:
     to_come = 0 if job.is_done or len(names) < 2 else len(names) - len(rows)
     header(words.verdict(rows, reach, unit, highest, to_come=to_come), asked, can_pin=False)

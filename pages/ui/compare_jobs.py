@@ -1,9 +1,8 @@
 """The job of Schedulers: each chosen one as asked, then against load."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
 
 import streamlit as st
 from ui.job import Job, kept, task
@@ -11,9 +10,9 @@ from ui.pool import page_waits, shared_pool
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
-from sim.studies import compare
-from sim.studies.compare import Compared, Row
+from sim.studies.compare import Compared, Contender, Row, at, row
 from sim.studies.load_curve import full_load, loads, without_load
+from sim.studies.reach import SHARES, ceiling, loads_of_all, reach
 from sim.workload import Trace
 
 Key = tuple[str, float]  # scheduler and load
@@ -25,19 +24,16 @@ AS_ASKED, REACH = 0.0, -1.0  # in place of a load: the run as asked, and the lar
 class CompareJob(Job[Key, Found]):
     """Runs as asked first, in the order chosen, then load by load from the highest down, then how far each gets."""
 
-    def __init__(
-        self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], pool: Executor, *, same_limits: bool
-    ) -> None:
+    def __init__(self, contenders: Sequence[Contender], pool: Executor) -> None:
         self.loads: tuple[float, ...] = ()
         self._is_prepared = False
+        self._contenders = contenders
         self._ceilings: dict[str, float] = {}
-        self._points: dict[str, list[Compared | None]] = {name: [] for name in names}
-        tasks: dict[Key, Callable[[], Found]] = {
-            (name, AS_ASKED): task(compare.row, scenario, name, trace, same_limits=same_limits) for name in names
-        }
+        self._points: dict[str, list[Compared | None]] = {one.system: [] for one in contenders}
+        tasks: dict[Key, Callable[[], Found]] = {(one.system, AS_ASKED): task(row, one) for one in contenders}
         self._rows = tasks.keys()
         super().__init__(tasks, pool, head_start_s=0.0)
-        self._hand_out(task(self._prepare, scenario, trace, names, same_limits=same_limits))
+        self._hand_out(self._prepare)
 
     @property
     def is_complete(self) -> bool:
@@ -49,37 +45,38 @@ class CompareJob(Job[Key, Found]):
         with self._changed:
             self._changed.wait_for(lambda: self.is_done or self._rows <= self.found.keys(), PATIENCE_S)
 
-    def _prepare(self, scenario: Scenario, trace: Trace | None, names: tuple[str, ...], *, same_limits: bool) -> None:
+    def _prepare(self) -> None:
         """Find the loads and hand out the runs."""
-        self._ceilings = {name: compare.ceiling(scenario, name, trace, same_limits=same_limits) for name in names}
+        self._ceilings = {one.system: ceiling(one) for one in self._contenders}
+        scenario, _, trace, _ = self._contenders[0]
         try:
-            own = loads(without_load(scenario), trace, compare.SHARES)
+            own = loads(without_load(scenario), trace, SHARES)
         except ScenarioError:  # the page says why, of every scheduler
             own = ()
-        self.loads = compare.loads_of_all(own, self._ceilings.values())
-        about = {"full_load": full_load(scenario, own), "same_limits": same_limits}
-        more: dict[Key, Callable[[], Found]] = {}
-        for load in self.loads[::-1]:
-            more |= {(name, load): task(self._point, scenario, name, load, trace, about) for name in names}
+        self.loads = loads_of_all(own, self._ceilings.values())
+        full = full_load(scenario, own)
+        more: dict[Key, Callable[[], Found]] = {
+            (one.system, load): task(self._point, one, load, full)
+            for load in self.loads[::-1]
+            for one in self._contenders
+        }
         if not self.loads:
-            more = {(name, REACH): task(compare.reach, scenario, name, trace, **about) for name in names}
+            more = {(one.system, REACH): task(reach, one, full_load=full) for one in self._contenders}
         self.add(more)
         self._is_prepared = True  # last: from here on the job may be complete
 
-    def _point(
-        self, scenario: Scenario, name: str, load: float, trace: Trace | None, about: dict[str, Any]
-    ) -> Compared | None:
+    def _point(self, one: Contender, load: float, full: float) -> Compared | None:
         """A run against load; the last of a scheduler hands out the search for how far it gets."""
-        found = compare.at(scenario, name, load, trace, **about)
+        found = at(one, load, full_load=full)
         with self._changed:
-            points = self._points[name]
+            points = self._points[one.system]
             points.append(found)
             is_last = len(points) == len(self.loads)
         if is_last:
-            about = about | {"points": [each for each in points if each is not None]}
-            if math.isfinite(self._ceilings[name]):
-                about["ceiling_rps"] = self._ceilings[name]
-            self.add({(name, REACH): task(compare.reach, scenario, name, trace, **about)})
+            there = [each for each in points if each is not None]
+            most = self._ceilings[one.system]
+            ceiling_rps = most if math.isfinite(most) else 0.0
+            self.add({(one.system, REACH): task(reach, one, points=there, full_load=full, ceiling_rps=ceiling_rps)})
         return found
 
 
@@ -117,4 +114,4 @@ def _pool() -> Executor:
 
 @kept()
 def _compare(scenario: Scenario, trace: Trace | None, names: tuple[str, ...], same_limits: bool) -> CompareJob:
-    return CompareJob(scenario, trace, names, _pool(), same_limits=same_limits)
+    return CompareJob([Contender(scenario, name, trace, same_limits) for name in names], _pool())

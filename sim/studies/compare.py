@@ -1,7 +1,5 @@
 """The same requests through several schedulers: what each does as asked, and against load."""
 
-import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,25 +12,8 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.slo import goodput_rps
-from sim.studies.capacity_search import (
-    ATTAINMENT,
-    FEWEST_REQUESTS,
-    NOTHING_KNOWN,
-    Known,
-    OutOfReachError,
-    Server,
-    search_long_enough,
-)
-from sim.studies.load_curve import (
-    MAX_REQUESTS,
-    USERS,
-    at_load,
-    is_closed,
-    with_enough,
-    without_load,
-)
-from sim.studies.rate_search import largest_rate
-from sim.studies.saturated import replayed, saturated, saturated_rps
+from sim.studies.load_curve import at_load, with_enough, without_load
+from sim.studies.saturated import replayed
 from sim.summary import flags
 from sim.systems import SYSTEMS
 from sim.workload import Trace
@@ -41,10 +22,6 @@ Floats = NDArray[np.float64]
 
 TIME_POINTS = 120  # of the memory curves
 INSTANTS = 200  # at which batches are looked at
-TARGET = ATTAINMENT  # share of requests within all limits that a load is held to
-SHARES = (0.1, 0.35, 0.6, 0.87, 1.02, 1.35)  # of what one takes in: loads to compare at
-CLEARLY = 1.1  # times the highest load of the own curve: nearer ones say nothing new
-FIRST_USERS = 32.0  # that the search begins with
 USED = (Bin.HELD_TYPICAL, Bin.HELD_STRAGGLER)
 WASTED = (Bin.FRAGMENTATION, Bin.FINISHED_HELD, Bin.RESERVED_UNUSED)
 
@@ -116,59 +93,34 @@ def with_system(scenario: Scenario, name: str, *, same_limits: bool) -> Scenario
     return with_values(scenario, {"scheduler": values})
 
 
-def row(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limits: bool = False) -> Row:
+class Contender(NamedTuple):
+    """One scheduler and the requests that go through each."""
+
+    scenario: Scenario  # under whichever scheduler
+    system: str
+    trace: Trace | None = None
+    same_limits: bool = False  # all have the scenario's
+
+    @property
+    def asked(self) -> Scenario:
+        """`with_system`; raises as that does."""
+        return with_system(self.scenario, self.system, same_limits=self.same_limits)
+
+
+def row(one: Contender) -> Row:
     """Run one scheduler as asked."""
     try:
-        asked = with_system(scenario, name, same_limits=same_limits)
-        result = simulate(asked, replayed(asked, trace))
+        result = simulate(one.asked, replayed(one.asked, one.trace))
     except ScenarioError as error:
         return Row(None, None, str(error))
     return Row(compared(result, float("nan")), memory(result))
 
 
-def ceiling(scenario: Scenario, name: str, trace: Trace | None = None, *, same_limits: bool = False) -> float:
-    """Load beyond which the queue of one scheduler grows without end; NaN where it cannot run.
-
-    However many are within the limits until then. Users of a closed loop wait instead: there it is infinite.
-    """
-    if is_closed(scenario):
-        return math.inf
-    try:
-        full = saturated(without_load(with_system(scenario, name, same_limits=same_limits)))
-        return saturated_rps(simulate(full, replayed(full, trace)))
-    except ScenarioError:
-        return math.nan
-
-
-def loads_of_all(own: tuple[float, ...], ceilings: Iterable[float]) -> tuple[float, ...]:
-    """Loads to compare at: those of the scenario's own load curve, and beyond them those of the one that gets furthest.
-
-    Parameters
-    ----------
-    own : tuple of float
-        Ascending.
-    ceilings : iterable of float
-        Of the schedulers; NaN is left out, and so is the infinity of a closed loop.
-    """
-    most = max((each for each in ceilings if math.isfinite(each)), default=0.0)
-    every = (float(f"{share * most:.3g}") for share in SHARES)
-    return own + tuple(load for load in every if load > CLEARLY * max(own, default=math.inf))
-
-
-def at(
-    scenario: Scenario,
-    name: str,
-    load: float,
-    trace: Trace | None = None,
-    *,
-    full_load: float = 0.0,
-    same_limits: bool = False,
-) -> Compared | None:
+def at(one: Contender, load: float, *, full_load: float = 0.0) -> Compared | None:
     """One scheduler at another load, below `full_load` with fewer requests; None where it cannot run."""
     try:
-        asked = at_load(without_load(with_system(scenario, name, same_limits=same_limits)), load, trace)
-        asked = with_enough(asked, load, full_load or load)
-        return compared(simulate(asked, replayed(asked, trace)), load)
+        asked = with_enough(at_load(without_load(one.asked), load, one.trace), load, full_load or load)
+        return compared(simulate(asked, replayed(asked, one.trace)), load)
     except ScenarioError:
         return None
 
@@ -241,78 +193,3 @@ def _until(at_s: Floats, when_s: Floats, values: Floats) -> Floats:
 def overall_cv(output_len: NDArray[np.int64]) -> float:
     """Coefficient of variation of all output lengths: what a batch in order of arrival has."""
     return float(output_len.std() / output_len.mean())
-
-
-def reach(
-    scenario: Scenario,
-    name: str,
-    trace: Trace | None = None,
-    *,
-    points: Iterable[Compared] = (),
-    full_load: float = math.inf,
-    ceiling_rps: float = 0.0,
-    same_limits: bool = False,
-) -> float:
-    """Largest load at which one scheduler keeps a share `TARGET` of requests within all limits; 0 where it is none.
-
-    A rate is searched as `capacity` searches it, in the first replication; users of a closed loop likewise. NaN where
-    there is no limit, or the scheduler cannot run.
-
-    Parameters
-    ----------
-    points : iterable of Compared
-        Its runs at other loads, as of `at`: the search begins between those that are kept and those that are not.
-    full_load : float
-        From which on they have all requests.
-    ceiling_rps : float
-        As of `ceiling`; 0 where it is not known.
-    """
-    try:
-        asked = without_load(with_system(scenario, name, same_limits=same_limits))
-        if is_closed(asked):
-            return _most_users(asked, trace)
-        known, requests = NOTHING_KNOWN, asked.workload.num_requests
-        if trace is None and FEWEST_REQUESTS <= requests <= MAX_REQUESTS:
-            known = _known(points, full_load)._replace(ceiling_rps=ceiling_rps)
-        elif trace is None:
-            asked = with_values(asked, {"workload.num_requests": max(requests, FEWEST_REQUESTS)})
-        return search_long_enough(Server(asked, trace, TARGET), known=known).search.rate_rps
-    except OutOfReachError:
-        return 0.0
-    except ScenarioError:
-        return math.nan
-
-
-def _known(points: Iterable[Compared], full_load: float) -> Known:
-    """Between which loads the answer lies; a run with fewer requests may show that a load is too much, no more."""
-    passed, failed = 0.0, math.inf
-    for point in sorted(points, key=lambda each: each.load):
-        if point.is_unstable or point.attainment < TARGET:
-            failed = point.load
-            break
-        if point.load >= full_load:
-            passed = point.load
-    return Known(passed, failed)
-
-
-def most_users(scenario: Scenario) -> float:
-    """Users beyond which a closed loop is not tried."""
-    return float(min(USERS[-1], scenario.workload.num_requests))
-
-
-def _most_users(scenario: Scenario, trace: Trace | None) -> float:
-    """Most users of a closed loop that one scheduler serves within the limits; NaN without a limit."""
-    share: dict[int, float] = {}
-
-    def passes(load: float) -> bool:
-        users = max(round(load), 1)
-        if users not in share:
-            result = simulate(at_load(scenario, users), replayed(scenario, trace))
-            share[users] = math.nan if result.limits.is_empty else result.attainment.share
-        return share[users] >= TARGET
-
-    if not passes(1):
-        return math.nan if math.isnan(share[1]) else 0.0
-    most = most_users(scenario)
-    largest_rate(passes, min(FIRST_USERS, most), ceiling_rps=most)
-    return float(max(users for users, each in share.items() if each >= TARGET))

@@ -7,8 +7,9 @@ import numpy as np
 
 from sim.scenario import Scenario
 from sim.scheduler_spec import Scheduler
-from sim.studies.compare import TARGET, Compared, Row, with_system
+from sim.studies.compare import Compared, Row, with_system
 from sim.studies.rate_search import WIDTH
+from sim.studies.reach import TARGET
 from sim.systems import SYSTEMS
 from sim.systems.knobs_read import is_in_general_loop
 from sim.view.theme import listed, short_number, short_percent, short_time

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from sim.studies.compare import TARGET, Compared, Memory, Row
+from sim.studies.compare import Compared, Memory, Row
+from sim.studies.reach import TARGET
 from sim.view import theme
 from sim.view.compare import title
 from sim.view.lines import Style, note, positive_range, short

@@ -9,7 +9,7 @@ import pytest
 from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.compare import SHARES
+from sim.studies.reach import SHARES
 from sim.systems import SYSTEMS
 from tests.browser.answers import number, plot, press, seconds, verdict
 from tests.browser.rest import wait_for_results
