@@ -6,6 +6,7 @@ from ui.card import card, side_by_side
 from ui.header import header
 from ui.operate_jobs import cap_job
 from ui.refusal import runnable
+from ui.sla_card import service_level
 from ui.watch import watch
 
 from sim.view import operate as words
@@ -24,7 +25,7 @@ with head:
     sentence = words.NOT_KNOWN if job.problem else words.verdict(cap, points, words.own_cap(scenario))
     header(sentence, asked, can_pin=False)
 with right, card("sla", "Service level: the target and the lengths it assumes"):
-    operate_cards.service_level(scenario, trace)
+    service_level(scenario, trace)
 with curves:  # after the target: what comes first on the page is computed first
     operate_cards.caps(scenario, trace, cap, points)
 with right, card("types", "Routing by task type"):

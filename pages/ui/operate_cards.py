@@ -1,32 +1,26 @@
-"""The cards of Operate: cap, service level, margins, routing by type."""
-
-from collections.abc import Iterable
-from typing import Any
+"""The cards of Operate: cap, margins, routing by type."""
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from ui import typed
-from ui.grouped import grouped
+from ui.grouped import ROW_PX, narrow_table
 from ui.job import Job
-from ui.operate_jobs import BREAKING, TAIL, CapKey, Parted, caps_job, margin_job, routing_job, sla_job
+from ui.operate_jobs import CapKey, Parted, caps_job, margin_job, routing_job
 from ui.watch import JobFeed, watch
 
 from sim.errors import ScenarioError
 from sim.scenario import Scenario
 from sim.studies.caps import CapPoint
 from sim.studies.margins import MarginPoint, margins_of, present_value
-from sim.studies.sla import AS_IS, ASSUMED, Attained, Breaking
 from sim.view import operate as words
 from sim.view import operate_figures as figures
+from sim.view import routing_words
 from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-ROW_PX, NAME_PX, FIGURE_PX, WIDER_PX = 27, 104, 56, 76
-LONG_NAME = 6  # characters of a heading that needs more room
-TARGETS = ("90", "95", "99")
-FACTORS = ("1.5", "2", "3", "5")
+POOL_PX = 80
 
 
 def chosen_cap() -> int:
@@ -63,65 +57,6 @@ def caps(scenario: Scenario, trace: Trace | None, cap: int, points: dict[CapKey,
         by_type = pd.DataFrame(words.type_table(cap, points))
         st.dataframe(by_type, hide_index=True, row_height=ROW_PX, key="table_cap_types")
     watch(job, "caps", "stop_caps")
-
-
-def service_level(scenario: Scenario, trace: Trace | None) -> None:
-    """The target, the lengths it assumes, how it fares, and what would break it."""
-    left, right = st.columns(2, gap="medium")
-    target = int(
-        typed.one_of(
-            left,
-            "segmented_control",
-            "Target (% of requests within all limits)",
-            TARGETS,
-            default="90",
-            required=True,
-            key="optarget",
-            help="The limits are those under Targets in the sidebar. A higher target breaks earlier.",
-        )
-    ) / 100  # fmt: skip
-    factor = float(
-        typed.one_of(
-            right,
-            "select_slider",
-            "Longer tail (x)",
-            FACTORS,
-            value="2",
-            key="optail",
-            help="Answers above the 90th percentile lie so many times as far beyond it; the scenario's cap stays.",
-        )
-    )
-    job = sla_job(scenario, trace, factor, target)
-    found: dict[str, Any] = dict(job.found)
-    if job.problem:
-        st.error(job.problem)
-    broken = found.pop(BREAKING, None)
-    in_order = [found[name] for name in (ASSUMED, AS_IS, TAIL) if name in found]  # they come in any
-    rows: dict[str, Attained] = {row.name: row for row in in_order if isinstance(row, Attained)}
-    for sentence in dict.fromkeys(each for each in in_order if isinstance(each, str)):
-        st.info(sentence)
-    st.markdown(words.assumption_sentence(scenario, rows))
-    if rows:
-        table = words.sla_table(list(rows.values()))
-        st.dataframe(
-            grouped(table),
-            hide_index=True,
-            row_height=ROW_PX,
-            key="table_sla",
-            column_config=_widths(table, NAME_PX),
-        )
-        st.caption(
-            "Lengths in tokens, as produced under the cap; shares of requests within all limits, and each alone."
-        )
-    for sentence in words.sla_warnings(scenario, list(rows.values())):
-        st.warning(sentence, icon=":material/warning:")
-    if isinstance(broken, Breaking):
-        st.markdown(words.breaking_sentence(broken, target))
-    if rows:
-        st.caption("To paste:")
-        whole = broken if isinstance(broken, Breaking) else None
-        st.code(words.paragraph(scenario, target, rows, whole), language=None, wrap_lines=True)
-    watch(job, "lengths", "stop_sla")
 
 
 def margins(scenario: Scenario, trace: Trace | None, *, is_saturated: bool) -> None:
@@ -183,28 +118,10 @@ def by_type(scenario: Scenario) -> None:
     if job.problem:
         st.info(job.problem)
     elif parted := job.found.get("parted"):
-        st.markdown(words.routing_sentence(*parted))
-        table = words.routing_table(*parted)
-        st.dataframe(
-            grouped(table),
-            hide_index=True,
-            row_height=ROW_PX,
-            key="table_pools",
-            column_config=_widths(table, NAME_PX - 24),
-        )
+        st.markdown(routing_words.routing_sentence(*parted))
+        narrow_table(routing_words.routing_table(*parted), "table_pools", POOL_PX)
         st.caption(
             f"First all types in one pool, then the best of {len(parted[1])} ways to deal {replicas} replicas to them. "
             "requests/s: of each replica. within: share of requests within all limits."
         )
     watch(job, "studies", "stop_pools")
-
-
-def _widths(names: Iterable[str], first_px: int) -> dict[str, Any]:
-    """A wide first column and narrow figures, so that none is cut off."""
-    first, *others = names
-    narrow = {name: st.column_config.Column(width=_width(name), alignment="right") for name in others}
-    return {first: st.column_config.Column(width=first_px)} | narrow
-
-
-def _width(name: str) -> int:
-    return WIDER_PX if len(name) > LONG_NAME else FIGURE_PX

@@ -11,7 +11,7 @@ from sim.studies.length_profile import Profile
 from sim.studies.margins import MarginPoint, margins_of
 from sim.studies.routing import Pool, Split
 from sim.studies.sla import Attained, Breaking
-from sim.view import operate
+from sim.view import operate, routing_words, sla_words
 from sim.view.theme import percent_beside
 from sim.workload.retries import Retry
 
@@ -59,7 +59,7 @@ def test_a_cap_above_the_own_one_changes_nothing_and_says_so() -> None:
 
 def test_the_paragraph_reads_well_with_one_limit() -> None:
     only = with_values(preset("chat"), {"slo": {"e2e_ms": 20_000}})
-    assert "90 % of requests have an E2E of at most 20 s, on" in operate.paragraph(only, 0.9, {}, None)
+    assert "90 % of requests have an E2E of at most 20 s, on" in sla_words.paragraph(only, 0.9, {}, None)
 
 
 def test_a_server_that_completes_nothing_is_not_compared_with_itself() -> None:
@@ -72,11 +72,11 @@ def test_a_server_that_completes_nothing_is_not_compared_with_itself() -> None:
 def test_a_run_that_stops_before_an_answer_says_nothing_of_the_target() -> None:
     profile = Profile("as it is", {"p50": 200.0, "p99": 1146.0}, 250.0, 1.0, 4.6)
     row = Attained("as it is", profile, math.nan, {}, False, ())
-    assert operate.sla_table([row])["within"] == ["-"]
-    assert operate.breaking_sentence(Breaking(None, 5.0, None, row), 0.9) == (
+    assert sla_words.sla_table([row])["within"] == ["-"]
+    assert sla_words.breaking_sentence(Breaking(None, 5.0, None, row), 0.9) == (
         "What would break it is not known: no answer was complete when the run stopped."
     )
-    assert "4.6): no answer complete." in operate.paragraph(preset("chat"), 0.9, {"as it is": row}, None)
+    assert "4.6): no answer complete." in sla_words.paragraph(preset("chat"), 0.9, {"as it is": row}, None)
 
 
 def test_waits_that_nobody_had_are_not_numbers() -> None:
@@ -100,7 +100,7 @@ def test_a_share_below_a_limit_is_not_shown_as_the_limit(share: float, limit: fl
 
 def test_what_breaks_a_target_is_shown_below_it() -> None:
     at = Attained("tail", Profile("tail", {"p99": 4096.0}, 671.0, 1.2, 6.1), 0.8984, {}, False, ())
-    told = operate.breaking_sentence(Breaking(6.91, 6.8, at, at), 0.9)
+    told = sla_words.breaking_sentence(Breaking(6.91, 6.8, at, at), 0.9)
     assert told == "A tail 6.91 x as long breaks it (p99 4,096 tokens, mean 671, p99/mean 6.1): 89.8 % are within."
 
 
@@ -125,7 +125,7 @@ def pool(name: str, share: float, *, is_unstable: bool = False) -> Pool:
 def test_parting_the_types_names_who_pays_for_it() -> None:
     one = Split((Pool("all types", 3, 5.0, 2.0, 0.02, 0.5, 0.8, 0.0, False),))
     parted = Split((pool("chat", 1.0), pool("code", 1.0), pool("reasoning", 0.55, is_unstable=True)))
-    told = operate.routing_sentence(one, [((1, 1, 1), parted)])
+    told = routing_words.routing_sentence(one, [((1, 1, 1), parted)])
     assert " 80 % in one pool. Worst off is reasoning: 55 % within; its queue grows. CV of" in told
     better = Split((pool("chat", 1.0), pool("code", 0.9)))
-    assert "Worst off" not in operate.routing_sentence(one, [((1, 1), better)])
+    assert "Worst off" not in routing_words.routing_sentence(one, [((1, 1), better)])
