@@ -27,8 +27,9 @@ from sim.presets import DEFAULT_PRESET, preset, preset_names
 from sim.scenario import Scenario
 from sim.view import address, theme
 from sim.view.form import base_scenario, resolved_text, scenario_of, scheduler_at
-from sim.view.knobs import RECOMBINE, SYSTEM, section_of
+from sim.view.knobs import RECOMBINE, section_of
 from sim.view.pins import labels, names
+from sim.view.scheduler_knobs import SYSTEM
 from sim.view.scheduler_words import description, predictor_note
 
 AS_ASKED, SATURATED = "as asked", "saturated"

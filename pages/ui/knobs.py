@@ -11,7 +11,9 @@ from sim.scenario import Scenario
 from sim.systems import SYSTEMS
 from sim.systems.knobs_read import CHOICES
 from sim.view.form import default_text, is_shown, scheduler_at
-from sim.view.knobs import KNOBS, RECOMBINE, SECTIONS, SYSTEM, Knob, Section
+from sim.view.knob import Knob, Section
+from sim.view.knobs import KNOBS, RECOMBINE, SECTIONS
+from sim.view.scheduler_knobs import SYSTEM
 from sim.view.scheduler_words import choice_meaning, option_names
 from sim.view.steps import with_stop
 

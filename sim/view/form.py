@@ -19,7 +19,8 @@ from sim.scheduler_spec import Scheduler
 from sim.systems import SYSTEMS, reads_predictor
 from sim.systems.knobs_read import CHOICES, knobs_read
 from sim.systems.predictors import own_predictor
-from sim.view.knobs import KNOBS, Knob
+from sim.view.knob import Knob
+from sim.view.knobs import KNOBS
 from sim.view.steps import text
 from sim.workload.lengths import tokens_at
 

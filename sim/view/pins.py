@@ -6,7 +6,8 @@ from sim.keys import EDITS, KEYS, LINK_VERSION, MIX, PRESET
 from sim.presets import preset, preset_names
 from sim.systems import SYSTEMS
 from sim.view import theme
-from sim.view.knobs import KNOBS, SYSTEM
+from sim.view.knobs import KNOBS
+from sim.view.scheduler_knobs import SYSTEM
 
 Query = Mapping[str, str]
 
