@@ -8,7 +8,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from sim.cli import parser
+from sim.options import parser
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

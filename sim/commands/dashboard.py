@@ -12,8 +12,8 @@ import webbrowser
 
 from streamlit.web import cli as streamlit
 
-from sim.cli import UsageError
 from sim.home import app_home
+from sim.options import UsageError
 
 HOST = "localhost"
 FIRST_PORT, LAST_PORT = 8501, 8599  # Streamlit's own first choice, and how far to look from there

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from sim.cli import UsageError
 from sim.commands.run import check_writable
 from sim.golden import GoldenError, replay, write_table
+from sim.options import UsageError
 from sim.progress import compile_kernels, progress_bar, say
 
 IDENTICAL, DIFFERENT = 0, 1  # exit codes

@@ -17,9 +17,9 @@ from sim import (
     simulate,
     with_values,
 )
-from sim.cli import UsageError
 from sim.commands.summary_text import as_text
 from sim.errors import closest
+from sim.options import UsageError
 from sim.progress import compile_kernels, note, progress_bar, say
 from sim.view.reproduce import Origin
 

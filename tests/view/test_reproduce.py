@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.cli import parser
 from sim.commands.run import find_scenario
+from sim.options import parser
 from sim.presets import preset, preset_names
 from sim.scenario import Scenario, save, with_values
 from sim.simulate import simulate
