@@ -1,4 +1,8 @@
-"""Spacing of the frame: dense like an instrument, nothing wasted above the first line."""
+"""Spacing of the frame: dense like an instrument, nothing wasted above the first line.
+
+On a narrow projector everything is a little smaller; where a window is half as wide, as at twice the zoom, cards stand
+one below the other.
+"""
 
 import streamlit as st
 
@@ -62,6 +66,14 @@ _CSS = """
   [data-testid="stMain"]:has(.st-key-pin) {--lines-above: 1.3rem;}
   [data-testid="stMain"]:has(.st-key-pin_legend) {--lines-above: 2.7rem;}
   [data-testid="stMain"]:has(.st-key-tiles_tall) {--tiles-above: 1.1rem;}
+}
+@media (min-width: 1000px) and (max-width: 1360px) {html {font-size: 14px !important;}}
+@media (max-width: 900px) {
+  .st-key-head {flex-wrap: wrap; padding-bottom: .3rem;}
+  .st-key-head > :has(.st-key-verdict) {min-width: 100%;}
+  [data-testid="stMain"] [data-testid="stHorizontalBlock"]:has(> [data-testid="stColumn"]) {flex-wrap: wrap;}
+  [data-testid="stMain"] [data-testid="stColumn"] {min-width: 9.5rem;}
+  [data-testid="stMain"] [data-testid="stColumn"]:has([class*="st-key-card_"]) {min-width: 100%;}
 }
 [class*="st-key-carried"], .st-key-scrub {display: none;}
 [data-scrub] > * {display: none !important;}

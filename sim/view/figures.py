@@ -71,8 +71,9 @@ def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = (
     plotly.graph_objects.Figure
     """
     quantity, scale = current.quantity, current.quantity.scale
+    has_room = len(pins) == 1 and pins[0].run.num_values != current.num_values  # and something to say
     lines = [
-        line(run.value * scale, run.share * 100, _with_count(run, called, called == name or len(pins) < 2), style)
+        line(run.value * scale, run.share * 100, _with_count(run, called, has_room or called == name), style)
         for run, called, style in runs(current, pins, name)
     ]
     limit = [] if current.limit is None else [current.limit * scale]

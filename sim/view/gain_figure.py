@@ -51,11 +51,11 @@ def counterfactuals(rows: Sequence[GainRow], per_token: Quantity, *, is_complete
             f"counterfactuals {per_token.key}",
             hovermode="closest",
             showlegend=False,
-            xaxis=_gain_axis("output tokens/s (%), saturated", [0, 0.46], ends["x"]),
-            xaxis2=_gain_axis(f"p99 {per_token.short} (%), as asked", [0.54, 1], ends["x2"]),
+            xaxis=_gain_axis("output tokens/s (%),<br>saturated", [0, 0.46], ends["x"]),
+            xaxis2=_gain_axis(f"p99 {per_token.short} (%),<br>as asked", [0.54, 1], ends["x2"]),
             yaxis=axis("", tickvals=place, ticktext=[row.label for row in rows], range=[-0.6, len(rows) - 0.4]),
             annotations=[] if is_complete else [note(INCOMPLETE)],
-            margin={"l": 172, "r": 14, "t": 22, "b": 38},
+            margin={"l": 172, "r": 14, "t": 22, "b": 54},
         ),
     )
 

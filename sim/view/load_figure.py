@@ -15,7 +15,7 @@ from sim.view.theme import axis, layout, log_axis
 
 INCOMPLETE = "more points are being computed"  # short: the legend stands in the same line
 RELEASED = "curve: before the knob was moved"
-UNSTABLE = "○ the queue grows"
+UNSTABLE = "○ queue grows"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
 

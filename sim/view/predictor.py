@@ -38,7 +38,7 @@ OBJECTIVE_HELP = (
     "thrown out for want of memory."
 )
 SHORT_NAMES = {  # of the published predictors that are drawn
-    "ceiling_lmsys": "ceiling: another answer",
+    "ceiling_lmsys": "ceiling: resampled",
     "self_declared_lmsys": "self-declared",
     "ranker_lmsys": "ranker",
     "ranker_sharegpt_on_lmsys": "ranker after drift",

@@ -270,3 +270,23 @@ def test_back_undoes_a_knob_and_forward_moves_it_again(server, page, settled):
     page.wait_for_function(
         "v => document.querySelector('[data-testid=stMetricValue]').innerText !== v", arg=first, timeout=60_000
     )
+
+
+@pytest.mark.parametrize(("size", "columns"), [((1440, 900), 2), ((1280, 720), 2), ((720, 450), 1)])
+def test_tiles_and_cards_are_whole_on_a_projector_and_at_twice_the_zoom(server, page, settled, size, columns):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{server}/?{QUICK}")
+    settled()
+    lines = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stMetricValue]')].map(e => "
+        "Math.round(e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight)))"
+    )
+    assert lines == [1] * 8
+    edges = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stMain] .live-plot')].map(e => e.getBoundingClientRect())"
+        ".map(e => [e.left, e.right])"
+    )
+    assert len({round(left) for left, _ in edges}) == columns
+    assert max(right for _, right in edges) <= size[0]
+    if columns == 2:
+        assert page.get_by_role("link", name="Glossary").first.is_visible()

@@ -58,6 +58,12 @@ def test_a_run_that_is_shown_under_another_name_leaves_the_other_names_alone(cur
     assert [line.name for line in lines] == ["pin 1", "pin 2", "pin 3", f"current, n = {here.num_values}"]
 
 
+def test_a_pinned_run_says_how_many_values_it_has_where_they_are_not_as_many(current):
+    here = current.distributions["TPOT"]
+    for there, name in ((here, "pinned"), (here._replace(num_values=12), "pinned, n = 12")):
+        assert figures.distribution(here, [Pinned(there)]).data[0].name == name
+
+
 def sides(p50_s: float, p95_s: float, p99_s: float) -> dict[str, str]:
     """Where the names of the marks stand, on an axis from 10 ms to 1 s."""
     marks = {"p50": p50_s, "p95": p95_s, "p99": p99_s}
@@ -141,7 +147,7 @@ def test_a_load_curve_says_what_its_dotted_line_and_its_hollow_points_are():
         return [note.text for note in figure.layout.annotations]
 
     assert texts(False, False) == ["┈ SLO 50 ms"]
-    assert texts(False, True) == ["┈ SLO 50 ms   ○ the queue grows"]
+    assert texts(False, True) == ["┈ SLO 50 ms   ○ queue grows"]
 
 
 def test_a_chart_without_a_p99_says_what_is_too_few():
