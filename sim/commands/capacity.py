@@ -129,8 +129,8 @@ def as_text(found: Row) -> str:
     parts = [
         f"{asked['rate_rps']:g} requests/s need {counted(own['replicas'], 'replica')} = {own['gpus']} "
         f"{scenario.deployment.gpu}"
-        f"{_predictor(own['predictor_gpus'])}, {money(own['usd_per_hour'], 2)} $/h, "
-        f"{money(own['usd_per_million_tokens'], 3)} $ per million output tokens",
+        f"{_predictor(own['predictor_gpus'])}, {number(own['usd_per_hour'], 2)} $/h, "
+        f"{number(own['usd_per_million_tokens'], 3)} $ per million output tokens",
         f"one replica ({own['name']}) sustains {own['rate_rps']:.3g} requests/s, 95 % interval "
         f"{own['low_rps']:.3g} to {own['high_rps']:.3g}, with {asked['attainment']:.0%} of requests within the limits; "
         f"{asked['headroom']:.0%} of it is kept free",
@@ -150,8 +150,8 @@ def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
                 number(each["rate_rps"], 2),
                 number(each["replicas"], 0),
                 count(each["gpus"] + each["predictor_gpus"]),
-                money(each["usd_per_hour"], 2),
-                money(each["usd_per_million_tokens"], 3),
+                number(each["usd_per_hour"], 2),
+                number(each["usd_per_million_tokens"], 3),
                 f"{each['truncated']:.1%}",
             ]
 
@@ -159,8 +159,3 @@ def rows(title: str, alternatives: list[Row]) -> Iterator[list[str]]:
 def _predictor(gpus: float) -> str:
     """GPUs of the predictor alone, where it has any."""
     return f" and {count(gpus)} for the predictor" if gpus else ""
-
-
-def money(usd: float | None, digits: int) -> str:
-    """An amount, or a dash where the GPU has no price."""
-    return number(usd, digits)

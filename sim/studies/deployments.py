@@ -27,8 +27,8 @@ def fitting(scenario: Scenario, gpus: Iterable[str] | None = None) -> list[Scena
     -------
     list of Scenario
         Tensor-parallel sizes up to a server's eight GPUs, or sixteen where eight do not hold the model; without a
-        pipeline, unless the scenario has one. Only the own
-        one where every step takes the same time, which says nothing of another GPU.
+        pipeline, unless the scenario has one. Only the own one where every step takes the same time, which says
+        nothing of another GPU.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class LoadCurve(NamedTuple):
 def without_load(scenario: Scenario) -> Scenario:
     """The scenario at a load of 1 request/s or 1 user: scenarios that differ in load alone become equal.
 
-    Arrivals that have no rate (all at once) become Poisson. Runs longer than `MAX_REQUESTS` are cut.
+    Arrivals that have no rate (all at once) become Poisson. At most `MAX_REQUESTS` requests are drawn.
     """
     kind = scenario.workload.arrivals.kind
     shorter = shortened(scenario, MAX_REQUESTS)

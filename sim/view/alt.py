@@ -1,10 +1,10 @@
 """What each figure shows, in a sentence, for people who do not see it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sim.studies.load_curve import LoadPoint
 from sim.view.curves import Distribution
-from sim.view.memory import MEMORY_STYLE
+from sim.view.memory import MEMORY_STYLE, RowStyle
 from sim.view.quantity import Quantity
 from sim.view.run_view import RunView
 from sim.view.theme import short_number, short_percent
@@ -30,18 +30,21 @@ def distribution(run: Distribution) -> str:
 
 def memory(run: RunView) -> str:
     """The largest rows of the ledger."""
-    whole = run.summary["memory_ledger"]["blocks_x_duration"] or 1.0
-    rows = sorted(run.summary["memory_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
-    shares = ", ".join(f"{MEMORY_STYLE[name].label} {short_percent(value / whole)}" for name, value in rows)
-    return f"KV memory over time by use; on average {shares}. Below it, requests running and waiting."
+    ledger = run.summary["memory_ledger"]
+    largest = _largest(ledger["rows"], ledger["blocks_x_duration"], MEMORY_STYLE)
+    return f"KV memory over time by use; on average {largest}. Below it, requests running and waiting."
 
 
 def time(run: RunView) -> str:
     """The largest rows of the ledger."""
-    whole = run.summary["time_ledger"]["stages_x_duration"] or 1.0
-    rows = sorted(run.summary["time_ledger"]["rows"].items(), key=lambda row: -row[1])[:3]
-    shares = ", ".join(f"{TIME_STYLE[name].label} {short_percent(value / whole)}" for name, value in rows)
-    return f"Time over the run by use; on average {shares}."
+    ledger = run.summary["time_ledger"]
+    return f"Time over the run by use; on average {_largest(ledger['rows'], ledger['stages_x_duration'], TIME_STYLE)}."
+
+
+def _largest(rows: Mapping[str, float], whole: float, styles: Mapping[str, RowStyle]) -> str:
+    """The three largest rows of a ledger, as shares of the whole."""
+    three = sorted(rows.items(), key=lambda row: -row[1])[:3]
+    return ", ".join(f"{styles[name].label} {short_percent(value / (whole or 1.0))}" for name, value in three)
 
 
 def load(points: Sequence[LoadPoint]) -> str:
