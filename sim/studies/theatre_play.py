@@ -12,7 +12,8 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.saturated import replayed, saturated
-from sim.studies.theatre import Life, Requests, Stall, lanes, lives, queues, worst_stall
+from sim.studies.theatre import Life, Requests, lives
+from sim.studies.theatre_scene import Stall, lanes, queues, worst_stall
 from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS
 from sim.systems.warm_up import FIRST, loop_of
 from sim.workload import Trace

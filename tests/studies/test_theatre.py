@@ -10,8 +10,9 @@ from sim.engine.inputs import Order
 from sim.presets import preset
 from sim.result import Result
 from sim.scenario import with_values
-from sim.studies.theatre import OUT, Requests, Segment, State, lanes, lives, queues, worst_stall
+from sim.studies.theatre import Requests, Segment, State, lives
 from sim.studies.theatre_play import play, play_of
+from sim.studies.theatre_scene import OUT, lanes, queues, worst_stall
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from tests import naive
