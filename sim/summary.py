@@ -20,6 +20,7 @@ from sim.engine.accounts import Bin
 from sim.metrics import Percentile
 from sim.result import Result
 from sim.scenario import Scenario
+from sim.studies.saturated import plateau_tokens_per_s
 
 Floats = NDArray[np.float64]
 Group = dict[str, Any]
@@ -129,16 +130,21 @@ def in_display(q: float, at: Percentile) -> float | None:
 
 
 def throughputs(result: Result) -> Group:
-    """Amounts a second, from the first arrival to the last finish or the stop. Recomputed tokens are not output."""
+    """Amounts a second, from the first arrival to the last finish or the stop. Recomputed tokens are not output.
+
+    The plateau, where all requests wait from the start, leaves out filling up and running empty.
+    """
     duration_s = result.run.duration_s
     output = result.delivered_tokens
     answered = ~np.isnan(result.run.outcome.first_token_s)
     prompts = int(result.inputs.prompt_len[answered].sum())
+    all_at_once = result.scenario.workload.arrivals.kind == "all_at_once"
     return {
         "duration_s": duration_s,
         "requests_per_s": metrics.per_second(int(result.is_finished.sum()), duration_s),
         "output_tokens_per_s": metrics.per_second(output, duration_s),
         "total_tokens_per_s": metrics.per_second(prompts + output, duration_s),
+        "plateau_tokens_per_s": plateau_tokens_per_s(result) if all_at_once else None,
     }
 
 

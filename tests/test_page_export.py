@@ -1,6 +1,7 @@
 """What Explore exports: command lines that follow the knobs, files made from the run on screen."""
 
 import io
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -49,6 +50,16 @@ def test_a_target_changes_the_run_and_not_the_server() -> None:
 def test_saturated_is_a_departure_too() -> None:
     app = open_page(at="saturated")
     assert any('workload.arrivals={"kind":"all_at_once"}' in line for line in codes(app))
+
+
+def test_the_lines_give_the_rate_on_the_tile_of_a_saturated_run() -> None:
+    app = open_page(preset="memory-pressure", n="300", at="saturated")
+    lines = next(each.value for each in app.get("code") if "simulate" in each.value)
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    rate = names["result"].summary()["metrics"]["plateau_tokens_per_s"]
+    assert rate > 1.05 * names["result"].summary()["metrics"]["output_tokens_per_s"]
+    assert app.metric[0].value.startswith(f"{rate:,.0f}")
 
 
 def test_static_batching_says_why_there_is_no_server() -> None:

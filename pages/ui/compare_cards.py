@@ -113,7 +113,7 @@ def against_load(
 def who_wins(job: CompareJob, unit: str) -> None:
     """Stretches of load and who leads there."""
     if not job.is_complete:
-        st.caption("Computing …")
+        st.caption("Stopped before it was known." if job.is_done else "Computing …")
         return
     for sentence in words.winners(points_of(job), unit):
         st.markdown(sentence)

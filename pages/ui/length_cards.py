@@ -142,7 +142,7 @@ def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: R
             st.caption(sentence)
         shown = {row.world for row in gain_rows(scenario, found)}
         st.caption(" ".join(f"**{world.value}**: {text}." for world, text in WORLDS.items() if world in shown))
-        incomplete = "" if job.is_complete else "**Incomplete**: more runs are on their way. "
+        incomplete = "" if job.is_complete else "**Incomplete**: not all runs are there. "
         st.caption(incomplete + how_compared(scenario))
 
 

@@ -27,11 +27,17 @@ def heading(summary: Summary) -> str:
         [
             scenario["about"]["title"],
             f"{requests['total']:,} requests: {counts}; {figures['preemptions']:,} preemptions{further(summary)}",
-            f"{number(figures['output_tokens_per_s'], 1)} output tokens/s, "
+            f"{number(figures['output_tokens_per_s'], 1)} output tokens/s{saturated(figures)}, "
             f"{number(figures['requests_per_s'], 3)} requests/s over {number(figures['duration_s'], 1)} s",
             f"error of the step times behind these figures: {summary['step_time']['text']}",
         ]
     )
+
+
+def saturated(figures: Summary) -> str:
+    """What the server gives while it never lacks work, where all requests wait from the start."""
+    rate = figures["plateau_tokens_per_s"]
+    return "" if rate is None else f" ({number(rate, 1)} saturated: between 10 and 90 % of the output)"
 
 
 def further(summary: Summary) -> str:

@@ -13,7 +13,7 @@ from sim.view.compare import title
 from sim.view.lines import Style, note, positive_range, short
 from sim.view.theme import axis, layout, log_axis, short_percent
 
-INCOMPLETE = "incomplete: more runs are on their way"
+INCOMPLETE = "incomplete: not all runs are there"
 COLORS = (theme.BLUE, theme.VERMILION, theme.GREEN, theme.PURPLE, theme.ORANGE, theme.SKY, theme.GREY, theme.BLUE)
 DASHES = ("solid", "dash", "dot", "dashdot", "solid", "dash", "longdash", "dot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "pentagon")

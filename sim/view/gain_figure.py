@@ -13,7 +13,7 @@ from sim.view.lines import note
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout
 
-INCOMPLETE = "incomplete: more runs are on their way"
+INCOMPLETE = "incomplete: not all runs are there"
 LOOKS = {"x": (theme.BLUE, "circle"), "x2": (theme.VERMILION, "diamond")}
 
 

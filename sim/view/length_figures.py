@@ -16,7 +16,7 @@ from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
 Which = Literal["share", "tail"]
-INCOMPLETE = "incomplete: more runs are on their way"
+INCOMPLETE = "incomplete: not all runs are there"
 SMALLEST_SHARE = 1e-4  # of the tail that is drawn
 REAL = {"color": theme.GREY, "width": 0.9}
 CHOSEN = {"color": theme.ORANGE, "width": 2.2, "dash": "dash"}

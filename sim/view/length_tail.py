@@ -208,8 +208,9 @@ def likeness(own: Profile, real: Sequence[Profile]) -> str:
     """Which real data set has the most similar tail, and how many have a heavier one."""
     nearest = min(real, key=lambda profile: abs(profile.tail_ratio - own.tail_ratio))
     heavier = sum(profile.tail_ratio > own.tail_ratio for profile in real)
+    have = "has" if heavier == 1 else "have"
     return (
         f"p99/mean {own.tail_ratio:.3g}, nearest to {nearest.name} ({nearest.tail_ratio:.3g}); "
-        f"{heavier} of {len(real)} real data sets have a heavier tail. p99 {short_number(own.quantiles['p99'])}, "
+        f"{heavier} of {len(real)} real data sets {have} a heavier tail. p99 {short_number(own.quantiles['p99'])}, "
         f"mean {short_number(own.mean)} tokens, CV {own.cv:.2g}."
     )

@@ -15,7 +15,7 @@ from sim.view.theme import axis, layout, log_axis, short_number
 from sim.workload.retries import Retry
 
 WIDER_MARGIN_PX = theme.LEFT_MARGIN_PX + 12  # beside ticks of thousands there stands a title of two lines
-INCOMPLETE = "incomplete: more runs are on their way"
+INCOMPLETE = "incomplete: not all runs are there"
 CLIENT_STYLES: dict[Retry, Style] = {
     Retry.NEVER: theme.CURRENT,
     Retry.REST: theme.SECOND,

@@ -8,7 +8,7 @@ from sim.result import Result
 from sim.scenario import Scenario
 from sim.simulate import simulate
 from sim.studies.load_curve import LoadPoint, load_of, point_of
-from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import replayed, saturated
 from sim.view.curves import Distribution, OverTime, distributions, over_time
 from sim.workload import Trace
 
@@ -57,7 +57,7 @@ def view_of(result: Result, trace: Trace | None = None, *, is_saturated: bool = 
     """What a page shows of a result."""
     summary = result.summary()
     if is_saturated:
-        summary["plateau_tokens_per_s"] = plateau_tokens_per_s(result)
+        summary["plateau_tokens_per_s"] = summary["metrics"]["plateau_tokens_per_s"]
     load = load_of(result.scenario, trace)
     operating = None if load is None else point_of(result, load)
     return RunView(result.scenario, summary, over_time(result), distributions(result), band(result.scenario), operating)

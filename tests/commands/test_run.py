@@ -42,6 +42,18 @@ def test_table_holds_the_figures_of_the_json(scenario: str, tmp_path: Path, caps
     assert cells(ttft)[1:3] == told
 
 
+def test_a_full_server_is_told_without_its_filling_up(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One request at a time, a token every half second; the prompt of each is computed with its first token."""
+    alone = ["--set", 'workload.arrivals={"kind": "all_at_once"}', "--set", "scheduler.max_num_seqs=1"]
+    alone += ["--set", 'cost={"source": "constant", "step_ms": 500}', "--set", "workload.num_requests=40"]
+    assert main(["run", scenario, *alone, "--set", "scheduler.async_scheduling=false"]) == 0
+    told = re.search(r"([\d.]+) output tokens/s \(([\d.]+) saturated: between 10 and", capsys.readouterr().out)
+    assert told is not None
+    assert [float(each) for each in told.groups()] == [2.0, 2.0]
+    assert main(["run", scenario, *SMALL]) == 0
+    assert "saturated" not in capsys.readouterr().out
+
+
 def test_p99_of_few_requests_is_a_dash(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", scenario, *SMALL]) == 0
     lines = capsys.readouterr().out.splitlines()
