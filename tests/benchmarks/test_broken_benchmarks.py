@@ -124,16 +124,7 @@ VARIANTS: dict[str, Variants] = {
         **broken_values(text("genai_perf.json"), BLOCKS),
         **broken_values(text("genai_perf.json"), [("input_config", "request_rate")], optional=True),
     },
-    "aiperf_records.jsonl": {
-        label: (broken, where)
-        for label, (broken, where) in broken_values(
-            RECORD,
-            [
-                ("metrics", name, "value")
-                for name in ("input_sequence_length", "output_sequence_length", "request_latency")
-            ],
-        ).items()
-    },
+    "aiperf_records.jsonl": broken_values(RECORD, [("metrics", name, "value") for name in IN_RECORDS]),
     "guidellm.json": {
         **broken_values(
             text("guidellm.json"),
