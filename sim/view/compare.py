@@ -10,7 +10,7 @@ from sim.scheduler_spec import Scheduler
 from sim.studies.compare import Compared, Row, with_system
 from sim.studies.rate_search import WIDTH
 from sim.studies.reach import TARGET
-from sim.systems import SYSTEMS
+from sim.systems import SYSTEMS, reads_predictor
 from sim.systems.knobs_read import is_in_general_loop
 from sim.view.theme import listed, short_number, short_percent, short_time
 
@@ -213,11 +213,13 @@ def unlike(rows: Mapping[str, Row], scenario: Scenario) -> str:
     ahead = [name for name, each in known.items() if _is_ahead(each, scenario)]
     cached = [name for name, each in known.items() if _has_cache(each, scenario)]
     has = (("Scheduled a step ahead, so that an arrival waits a step longer", ahead), ("With a prefix cache", cached))
-    return "".join(
-        f" {what}: {listed([title(name) for name in names])} alone."
-        for what, names in has
-        if 0 < len(names) < len(known)
-    )
+    told = {what: listed([title(name) for name in names]) for what, names in has if 0 < len(names) < len(known)}
+    alone = "".join(f" {what}: {who} alone." for what, who in told.items())
+    reads = [title(name) for name, each in known.items() if reads_predictor(each.choices)]
+    if not reads:
+        return alone
+    whose = "the sidebar's predictor" if scenario.predictor.in_use.kind != "none" else "a predictor of its own"
+    return f"{alone} Told by {whose} how long answers will be, or who is shorter: {listed(reads)}."
 
 
 def _is_ahead(scheduler: Scheduler, scenario: Scenario) -> bool:

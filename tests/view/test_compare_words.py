@@ -144,6 +144,11 @@ def test_what_only_some_have_is_said() -> None:
     assert unlike(rows, rag) == f"{ahead}vLLM V1 alone. With a prefix cache: vLLM V1 alone."
     assert unlike(rows, with_values(chat, {"scheduler.async_scheduling": False})) == ""
     assert unlike(rows, with_values(chat, {"workload.client_timeout_s": 60.0})) == ""
+    rows |= {name: Row(of(name), None) for name in ("s3", "rank")}
+    assert unlike(rows, with_values(chat, {"scheduler.async_scheduling": False})) == (
+        " Told by a predictor of its own how long answers will be, or who is shorter: S3 and Learned ranking."
+    )
+    assert " Told by the sidebar's predictor how" in unlike(rows, with_values(chat, {"predictor.kind": "oracle"}))
 
 
 def test_answers_of_one_length_are_alike_in_every_batch() -> None:
