@@ -7,7 +7,6 @@ import numpy as np
 
 from sim import metrics
 from sim.deployment import resolve
-from sim.engine.accounts import Bin
 from sim.result import Result
 from sim.scenario import Scenario
 from sim.simulate import simulate_requests
@@ -29,7 +28,6 @@ class SpreadPoint(NamedTuple):
     output_tokens_per_s: float  # as asked
     saturated_tpot_p99_s: float
     saturated_tokens_per_s: float  # between 10 % and 90 % of the output
-    straggler_share: float  # of blocks x time, saturated
 
 
 def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = None) -> SpreadPoint:
@@ -59,7 +57,6 @@ def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = Non
         as_asked.output_tokens_per_s,
         at_full.tpot_p99_s,
         at_full.output_tokens_per_s,
-        full.ledger.memory_share(Bin.HELD_STRAGGLER),
     )
 
 

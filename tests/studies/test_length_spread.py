@@ -27,11 +27,10 @@ def test_a_batch_lasts_as_long_as_its_longest(pair):
     assert equal.output_tokens_per_s == pytest.approx(40 / 0.2)
 
 
-def test_wider_spread_holds_more_for_stragglers_and_serves_fewer_tokens():
+def test_wider_spread_serves_fewer_tokens_more_slowly():
     tight = with_values(preset("memory-pressure"), {"workload.num_requests": 2000})
     points = in_order([spread_point(tight, cv) for cv in (2.0, 0.0, 0.5)])
     assert points["cv"].tolist() == sorted(points["cv"])
-    assert (points["straggler_share"][1:] > points["straggler_share"][:-1] + 0.05).all()
     assert points["saturated_tokens_per_s"][0] > 1.2 * points["saturated_tokens_per_s"][2]
     assert points["tpot_p99_s"][2] > 1.5 * points["tpot_p99_s"][0]
 

@@ -144,7 +144,7 @@ def test_lengths_of_a_mix_show_each_type_and_a_chosen_data_set_in_front():
 
 
 def test_spread_in_order_of_cv_with_the_scenarios_own_point():
-    points = [SpreadPoint(cv, 5.0, cv / 10, 100.0, cv / 5, 200.0 - cv, 0.1) for cv in (2.0, 0.5)]
+    points = [SpreadPoint(cv, 5.0, cv / 10, 100.0, cv / 5, 200.0 - cv) for cv in (2.0, 0.5)]
     figure = length_figures.spread(points, points[0], TPOT, is_complete=False)
     assert list(figure.data[0].x) == [0.5, 2.0]
     assert list(figure.data[0].y) == pytest.approx([50, 200])
