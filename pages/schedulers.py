@@ -8,7 +8,7 @@ from ui import runs
 from ui.card import card, side_by_side
 from ui.compare_jobs import compare_job, reach_of, rows_of
 from ui.header import header
-from ui.refusal import runnable
+from ui.refusal import refuse, runnable
 
 from sim.studies import compare
 from sim.studies.load_curve import is_closed, load_of
@@ -26,6 +26,8 @@ unit, highest = "requests/s", math.inf
 if is_closed(scenario):
     unit, highest = "users", most_users(scenario)
 with head:
+    if len(rows) == len(names) and not words.ran(rows):
+        refuse(rows[scenario.scheduler.system].problem, asked)
     to_come = 0 if job.is_done or len(names) < 2 else len(names) - len(rows)
     header(words.verdict(rows, reach, unit, highest, to_come=to_come), asked, can_pin=False)
     if job.problem:

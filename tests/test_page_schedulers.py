@@ -61,9 +61,19 @@ def test_same_limits_change_the_others_and_not_the_scenarios_own(page: AppTest) 
 
 
 def test_what_cannot_run_is_said_once_each() -> None:
+    app = open_schedulers(preset="two-nodes")
+    told = [each.value.partition(": ")[0] for each in app.warning]
+    assert told == ["Static batching", "Learned ranking"]  # which take one pipeline stage
+    assert len(rows(app)) == len(DEFAULT) - len(told)
+
+
+def test_where_nobody_can_run_the_reason_is_said_once_and_nothing_empty_is_drawn() -> None:
     app = open_schedulers(maxlen="131072", blocks="100")
-    assert len(app.warning) == len(DEFAULT)
-    assert all("max_model_len is 131072" in each.value for each in app.warning)
+    assert headline(app) == "This scenario cannot run."
+    (reason,) = app.error
+    assert "max_model_len is 131072" in reason.value
+    assert not app.warning
+    assert not app.dataframe
 
 
 @pytest.mark.parametrize(

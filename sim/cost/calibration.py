@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 
 ROUNDS = 5
 ENOUGH = 6  # points
+HUGE = 1_000_000  # a condition number beyond which its size says nothing more
 WHAT_HELPS = {
     "fixed_ms": "a single user",
     "inv_eff_mem": "hundreds of users with short prompts",
@@ -200,9 +201,14 @@ def _weak(verdict: Identifiability) -> Iterator[str]:
     if weak:
         yield (
             f"{', '.join(weak)}: these points do not tell them apart, or hardly depend on them (condition number "
-            f"{verdict.condition_number:,.0f}); they stay near the catalogue's values. Points with "
+            f"{_rounded(verdict.condition_number)}); they stay near the catalogue's values. Points with "
             f"{'; '.join(WHAT_HELPS[name] for name in weak)} would help"
         )
+
+
+def _rounded(number: float) -> str:
+    """Of a condition number, its first digit and its size."""
+    return f"{float(f'{number:.1g}'):,.0f}" if number < HUGE else f"above {HUGE:,}"
 
 
 def _at_bounds(ratios: Floats) -> Iterator[str]:

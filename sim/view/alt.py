@@ -24,7 +24,7 @@ def distribution(run: Distribution) -> str:
     if not run.num_values:
         return f"{run.quantity.label}: no values."
     marks = ", ".join(f"{name} {run.quantity.told(value)}" for name, value in run.marks.items())
-    within = "" if run.attainment is None else f"; {run.attainment:.1%} within the limit"
+    within = "" if run.attainment is None else f"; {short_percent(run.attainment)} within the limit"
     return f"Distribution of {run.quantity.label}, {run.num_values:,} values: {marks}{within}."
 
 

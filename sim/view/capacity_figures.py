@@ -8,11 +8,10 @@ import plotly.graph_objects as go
 from sim.studies.bill import Bill
 from sim.view import theme
 from sim.view.capacity import Option, Terms, cost_of, dollars, gpus_words
-from sim.view.lines import across, note
+from sim.view.lines import INCOMPLETE, across, note
 from sim.view.theme import axis, layout, short_number
 from sim.view.tiles import relative_change
 
-INCOMPLETE = "incomplete: more deployments are being computed"
 ROUGH = "hatched: step times are a rough estimate"
 MOST_BARS = 14
 OWN = "as it is"

@@ -10,10 +10,9 @@ from sim.studies.compare import Compared, Memory, Row
 from sim.studies.reach import TARGET
 from sim.view import theme
 from sim.view.compare import title
-from sim.view.lines import Style, note, positive_range, short
+from sim.view.lines import INCOMPLETE, Style, note, positive_range, short
 from sim.view.theme import axis, layout, log_axis, short_percent
 
-INCOMPLETE = "incomplete: not all runs are there"
 COLORS = (theme.BLUE, theme.VERMILION, theme.GREEN, theme.PURPLE, theme.ORANGE, theme.SKY, theme.GREY, theme.BLUE)
 DASHES = ("solid", "dash", "dot", "dashdot", "solid", "dash", "longdash", "dot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "pentagon")
@@ -30,6 +29,8 @@ PLACES = {
     "y4": ("x4", [0.56, 1], [0, 0.44]),
 }
 COLUMNS_OF_MEMORY = 4
+ABOVE_LEGEND_PX = 26
+EMPTY_DECADE = (0.1, 1.0)  # of the limit, shown until there is a point
 LONGEST = 2.0  # times the median run: what is shown of memory over time
 HATCHING = {"shape": "/", "fgcolor": theme.ORANGE, "bgcolor": "rgba(0,0,0,0)", "size": 5}
 
@@ -139,13 +140,15 @@ def against_load(
     traces: list[go.Scatter] = []
     axes: dict[str, Any] = {}
     shapes: list[dict[str, Any]] = []
-    low, high = positive_range([[*loads] or [1.0]])
+    low, high = positive_range([loads])
     for yaxis, (field, factor, text, is_log) in PANELS.items():
         xaxis, x, y = PLACES[yaxis]
         lines = [_line(points, names, place, yaxis) for place in range(len(names))]
         traces += lines
         limit = limits.get(field)
-        heights = [np.nan_to_num(line.y) for line in lines] + ([[limit * factor]] if limit is not None else [])
+        heights = [np.nan_to_num(line.y) for line in lines]
+        if limit is not None:
+            heights.append(np.multiply(limit * factor, 1.0 if points else EMPTY_DECADE))
         place_y: dict[str, Any] = {"domain": y, "anchor": xaxis}
         axes[f"xaxis{yaxis[1:]}"] = log_axis(load_title, low, high, domain=x, anchor=yaxis)
         axes[f"yaxis{yaxis[1:]}"] = (
@@ -155,7 +158,7 @@ def against_load(
             shapes += _good_side(xaxis, yaxis, positive_range(heights)[0] / 10, limit * factor)
         if operating is not None:
             shapes.append(_as_asked(xaxis, yaxis, operating))
-    notes = [] if is_complete else [note(INCOMPLETE, 0.0, -0.02, yanchor="top")]
+    notes = [] if is_complete else [note(INCOMPLETE, yshift=ABOVE_LEGEND_PX)]
     return go.Figure(
         traces,
         layout("compare load", shapes=shapes, annotations=notes, hovermode="closest", height=520, **axes),

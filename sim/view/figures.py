@@ -24,7 +24,7 @@ TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 NEAR_END = 0.06  # of an axis, where nothing more is written to the right
-FAR_APART = 0.12  # of an axis: a label fits between two marks
+FAR_APART = 0.09  # of an axis: a label fits between two marks
 
 
 def throughput(current: OverTime, quantity: Quantity, pins: Sequence[Pinned[OverTime]] = ()) -> go.Figure:

@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 
 from sim.studies.frontier import FrontierPoint, is_dominated
 from sim.view import theme
-from sim.view.lines import Pinned, Style, note, positive_range, runs, short
-from sim.view.load_figure import INCOMPLETE
+from sim.view.lines import INCOMPLETE, Pinned, Style, note, positive_range, runs, short
 from sim.view.theme import axis, layout, log_axis, short_number
 
 DOMINATED = "○ another point is better in both"

@@ -9,11 +9,10 @@ import plotly.graph_objects as go
 from sim.studies.counterfactuals import Gain, World
 from sim.view import theme
 from sim.view.length_tail import GainRow, change, signed_percent
-from sim.view.lines import note
+from sim.view.lines import INCOMPLETE, note
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout
 
-INCOMPLETE = "incomplete: not all runs are there"
 LOOKS = {"x": (theme.BLUE, "circle"), "x2": (theme.VERMILION, "diamond")}
 
 

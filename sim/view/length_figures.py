@@ -11,12 +11,11 @@ from sim.studies.length_profile import Outputs
 from sim.studies.length_spread import SpreadPoint, in_order
 from sim.view import theme
 from sim.view.curves import cdf
-from sim.view.lines import note, positive_range, short, too_few
+from sim.view.lines import INCOMPLETE, note, positive_range, short, too_few
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
 Which = Literal["share", "tail"]
-INCOMPLETE = "incomplete: not all runs are there"
 SMALLEST_SHARE = 1e-4  # of the tail that is drawn
 REAL = {"color": theme.GREY, "width": 0.9}
 CHOSEN = {"color": theme.ORANGE, "width": 2.2, "dash": "dash"}

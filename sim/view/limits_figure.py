@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 from sim.studies.predictor.break_even import DELAYS_MS, SPREADS, Gains, Limits
 from sim.studies.predictor.uses import Use
 from sim.view import theme
-from sim.view.lines import note, short
-from sim.view.predictor_figures import INCOMPLETE
+from sim.view.lines import INCOMPLETE, note, short
 from sim.view.theme import axis, layout
 
 USE_STYLE = {Use.RESERVE: theme.CURRENT, Use.ORDER: theme.SECOND}

@@ -11,6 +11,7 @@ from sim.metrics import FEWEST_VALUES_FOR_P99
 from sim.view import theme
 from sim.view.quantity import Quantity
 
+INCOMPLETE = "incomplete: not all runs are there"  # being made, or stopped
 CURRENT = "current"  # what the run on screen is called
 ABOVE_PX = 3  # of a note over the plot; a share of its height would leave the margin where a plot grows
 Style = dict[str, Any]

@@ -9,11 +9,10 @@ import plotly.graph_objects as go
 from sim.scenario import Scenario
 from sim.studies.load_curve import LoadCurve, LoadPoint, is_closed
 from sim.view import theme
-from sim.view.lines import Pinned, Style, across, note, positive_range, runs, short, too_few
+from sim.view.lines import INCOMPLETE, Pinned, Style, across, note, positive_range, runs, short, too_few
 from sim.view.quantity import Quantity
 from sim.view.theme import axis, layout, log_axis
 
-INCOMPLETE = "more points are being computed"  # short: the legend stands in the same line
 RELEASED = "curve: before the knob was moved"
 UNSTABLE = "○ queue grows"
 MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}

@@ -9,13 +9,12 @@ import plotly.graph_objects as go
 from sim.studies.caps import CapPoint, in_order
 from sim.studies.margins import Margin, MarginPoint
 from sim.view import theme
-from sim.view.lines import Style, across, note, positive_range
+from sim.view.lines import INCOMPLETE, Style, across, note, positive_range
 from sim.view.operate import CLIENTS
 from sim.view.theme import axis, layout, log_axis, short_number
 from sim.workload.retries import Retry
 
 WIDER_MARGIN_PX = theme.LEFT_MARGIN_PX + 12  # beside ticks of thousands there stands a title of two lines
-INCOMPLETE = "incomplete: not all runs are there"
 CLIENT_STYLES: dict[Retry, Style] = {
     Retry.NEVER: theme.CURRENT,
     Retry.REST: theme.SECOND,

@@ -11,12 +11,11 @@ from sim.studies.predictor.error_map import TWICE, Direction, Found, Objective, 
 from sim.studies.predictor.published import LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured
 from sim.view import theme
-from sim.view.lines import across, note, short
+from sim.view.lines import INCOMPLETE, across, note, short
 from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown
 from sim.view.quantity import Quantity
 from sim.view.theme import SHORT_TICKS, axis, layout, short_percent
 
-INCOMPLETE = "incomplete: not all runs are there"
 FACTORS = {-2: "¼x", -1: "½x", 0: "1x", 1: "2x", 2: "4x"}  # by powers of two of the bias
 BIAS_AXIS = "error direction: every prediction so many times the likeliest length"
 MARKS = {"rank": "circle", "bucket": "square", "point": "diamond"}

@@ -156,12 +156,12 @@ def _ledger(ledger: Mapping[str, Any], whole_name: str, styles: Mapping[str, Any
     """Rows of a ledger, their shares and what they are; they add up to the whole."""
     whole = ledger[whole_name] or 1.0
     rows = [
-        [styles[name].label, f"{value:,.1f}", f"{value / whole:.1%}", styles[name].definition]
+        [styles[name].label, f"{value:,.1f}", f"{100 * value / whole:.1f} %", styles[name].definition]
         for name, value in ledger["rows"].items()
         if value / whole >= SMALLEST_SHARE
     ]
     unit = {"block_s": "block-seconds", "s": "seconds"}[ledger["unit"]]
-    total = ["together", f"{ledger['sum']:,.1f}", f"{ledger['sum'] / whole:.1%}", ""]
+    total = ["together", f"{ledger['sum']:,.1f}", f"{100 * ledger['sum'] / whole:.1f} %", ""]
     return _table([["", unit, "share", ""], *rows, total], words=(3,))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sim.studies.compare import Memory, Row
 from sim.view.compare import going_on
-from sim.view.compare_figures import memory, memory_end_s
+from sim.view.compare_figures import against_load, memory, memory_end_s
 
 
 def of(end_s: float) -> Row:
@@ -31,3 +31,11 @@ def test_several_that_go_on_are_listed() -> None:
     assert going_on(rows, memory_end_s(rows)) == (
         "Shown up to 200 s: Static batching goes on to 900 s and Orca goes on to 1,400 s."
     )
+
+
+def test_before_there_is_a_point_the_axes_already_span_a_decade() -> None:
+    limits = {"ttft_p99_s": 1.0, "tpot_p99_s": 0.05}
+    layout = against_load([], ["vllm_v1", "orca"], "rate", limits, [], is_complete=False).layout
+    for axis in (layout.xaxis, layout.yaxis, layout.yaxis2):
+        assert 1 <= axis.range[1] - axis.range[0] < 1.2
+    assert 10 ** layout.yaxis.range[0] < 5 < 50 < 10 ** layout.yaxis.range[1]  # ms: the limit is in sight

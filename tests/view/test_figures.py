@@ -10,7 +10,7 @@ from sim.scenario import with_values
 from sim.studies.load_curve import LoadPoint, curve
 from sim.view import figures, load_figure, theme
 from sim.view.curves import Distribution
-from sim.view.lines import Pinned, note
+from sim.view.lines import INCOMPLETE, Pinned, note
 from sim.view.quantity import OUTPUT_RATE, TPOT
 from sim.view.run_view import run_view
 
@@ -136,8 +136,8 @@ def test_an_incomplete_load_curve_says_so():
         figure = load_figure.load(curve(points(1, 2)), TPOT, "rate", (1, 2, 4), None, is_complete=is_complete)
         return [note.text for note in figure.layout.annotations]
 
-    assert load_figure.INCOMPLETE in texts(False)
-    assert load_figure.INCOMPLETE not in texts(True)
+    assert INCOMPLETE in texts(False)
+    assert INCOMPLETE not in texts(True)
 
 
 def test_a_load_curve_says_what_its_dotted_line_and_its_hollow_points_are():

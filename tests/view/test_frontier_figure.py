@@ -4,8 +4,8 @@ import math
 
 from sim.studies.frontier import FrontierPoint
 from sim.view import theme
-from sim.view.frontier_figure import INCOMPLETE, NO_USERS, frontier, words
-from sim.view.lines import Pinned
+from sim.view.frontier_figure import NO_USERS, frontier, words
+from sim.view.lines import INCOMPLETE, Pinned
 
 POINTS = [
     FrontierPoint(8, 120.0, 900.0, 0),

@@ -58,7 +58,7 @@ def test_verdict_and_every_tile_stand_in_it_as_on_the_page(run, html):
 
 def test_ledgers_add_up_to_everything(run, html):
     for ledger, whole in (("memory_ledger", "blocks_x_duration"), ("time_ledger", "stages_x_duration")):
-        assert f"together {run.summary[ledger][whole]:,.1f} 100.0%" in words(html)
+        assert f"together {run.summary[ledger][whole]:,.1f} 100.0 %" in words(html)
 
 
 def test_it_names_the_command_the_departures_the_band_and_the_versions(run, html):
