@@ -132,8 +132,10 @@ function themed({height, ...layout}, {ink, line, paper}) {
     hoverlabel: {...layout.hoverlabel, bgcolor: paper, bordercolor: line},
     modebar: {bgcolor: 'transparent', color: line, activecolor: ink},
   });
+  const pointer = layout.hovermode === 'x unified' ? {spikethickness: -1} : {};   // below 0 without a seam over marks
   for (const key of Object.keys(layout).filter(key => /^[xy]axis/.test(key)))
     layout[key] = {
+      ...(key[0] === 'x' ? pointer : {}),
       gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line, autorange: !layout[key].range, ...layout[key],
     };
   return layout;

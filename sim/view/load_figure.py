@@ -127,9 +127,12 @@ def _mark(point: LoadPoint, quantity: Quantity) -> list[go.Scatter]:
             name="this run",
             legendgroup="this run",
             showlegend=yaxis == "y",
-            hovertemplate="%{y:,.4~g}",
+            hovertemplate=f"%{{y:,.4~g}} {unit}",
         )
-        for yaxis, value in (("y", point.p99_tpot_s * quantity.scale), ("y2", point.output_tokens_per_s))
+        for yaxis, value, unit in (
+            ("y", point.p99_tpot_s * quantity.scale, quantity.unit),
+            ("y2", point.output_tokens_per_s, "tokens/s"),
+        )
     ]
 
 

@@ -185,6 +185,7 @@ def test_the_operating_point_stands_at_its_load_in_both_panels():
     figure = load_figure.load(curve(points(1, 2, 4)), TPOT, "rate", (1, 2, 4), here, is_complete=True)
     marks = [trace for trace in figure.data if trace.name == "this run"]
     assert [(mark.x[0], mark.y[0]) for mark in marks] == [(2.5, 30.0), (2.5, 260.0)]
+    assert [mark.hovertemplate.rpartition(" ")[2] for mark in marks] == ["ms", "tokens/s"]
 
 
 def test_points_whose_queue_grew_are_hollow():
