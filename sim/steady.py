@@ -16,6 +16,7 @@ WARM_UP = 0.1  # share of the arrivals' span left out of the steady window
 FEWEST_POINTS = 8  # of the queue over the second half of the arrivals, to speak of a trend
 MANY_POINTS = 64  # of a queue that is read off the requests
 FEWEST_TURNS = 5  # the arrivals of an open loop span at least so many median times of service
+FILLINGS = 8  # a search for a rate has arrivals that span so many times what the memory takes to fill
 NEARLY = 0.9  # of a period of arrivals: the rest is trough
 
 
@@ -142,3 +143,21 @@ def is_too_short(
     if users:
         return num_requests < FEWEST_TURNS * users
     return 0 < last_arrival_s < max(FEWEST_TURNS * median_service_s, NEARLY * period_s)
+
+
+def filling_s(service_s: ArrayLike) -> float:
+    """How long a server takes to fill: the mean time of service of whom one meets in it, sum of squares / sum.
+
+    Long answers are few among those who come and many among those who are there. With heavy tails the median says
+    nothing of that: on the presets heavy-tail and mixed-pool, five replications each, arrivals that spanned three to
+    four such times let a search find 19 to 25 % more than arrivals that spanned forty; from seven on it was the same.
+
+    Parameters
+    ----------
+    service_s : (n,) float64
+        From first scheduled to finished, in s; NaN where either did not happen. 0 is returned where none did.
+    """
+    known = np.asarray(service_s, np.float64)
+    known = known[np.isfinite(known)]
+    total = float(known.sum())
+    return float(known @ known) / total if total > 0 else 0.0

@@ -13,12 +13,12 @@ from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.studies.bill import HOURS_PER_MONTH, bill, price_of
 from sim.studies.capacity import capacity
-from sim.studies.capacity_search import Server, search
+from sim.studies.capacity_search import Server, search_long_enough
 from sim.studies.load_curve import without_load
 from sim.view.theme import short_number
 from tests.page_script import finished, headline, open_page, turn
 
-N = "1500"
+N = "3000"
 
 
 def open_capacity(**query: str) -> AppTest:
@@ -70,8 +70,8 @@ def test_the_table_holds_every_size_of_every_gpu_with_its_own_bill(page: AppTest
         size = int(str(name).split(" x ")[0])
         assert row["GPUs"] == size * row["Replicas"]
         assert row["Replicas"] == math.ceil(50 / (0.8 * row["requests/s"])) or row["requests/s"] > 100
-    double = search(Server(scenario(deployment__tensor_parallel_size=2))).search.rate_rps
-    single = search(Server(scenario())).search.rate_rps
+    double = search_long_enough(Server(scenario(deployment__tensor_parallel_size=2))).search.rate_rps
+    single = search_long_enough(Server(scenario())).search.rate_rps
     ratio = table.loc["2 x H100-SXM", "requests/s"] / table.loc["1 x H100-SXM", "requests/s"]
     assert ratio == pytest.approx(double / single, rel=1e-2)
 

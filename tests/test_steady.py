@@ -1,10 +1,21 @@
 """Stability, steady window, too-short runs."""
 
+import math
+
 import numpy as np
 import pytest
 
 from sim import simulate, with_values
-from sim.steady import Window, amount_between, is_too_short, steady_window, trend_of_run, trend_of_starts, waiting_trend
+from sim.steady import (
+    Window,
+    amount_between,
+    filling_s,
+    is_too_short,
+    steady_window,
+    trend_of_run,
+    trend_of_starts,
+    waiting_trend,
+)
 from tests.cases import BASE
 
 
@@ -68,6 +79,13 @@ def test_run_must_outlast_the_service_of_its_requests() -> None:
     assert is_too_short(49, users=10, last_arrival_s=9.0, median_service_s=0.1)
     assert not is_too_short(50, users=10, last_arrival_s=9.0, median_service_s=20.0)
     assert not is_too_short(3, users=0, last_arrival_s=0.0, median_service_s=20.0)
+
+
+def test_a_server_fills_as_slowly_as_those_in_it_are_served() -> None:
+    """Of ten seconds of service, eight belong to one request: (1 + 1 + 64) / (1 + 1 + 8)."""
+    assert filling_s([1.0, 1.0, 8.0, math.nan]) == pytest.approx(6.6)
+    assert filling_s([2.0, 2.0]) == 2.0
+    assert filling_s([math.nan]) == 0.0
 
 
 def test_arrivals_whose_rate_swings_last_a_period() -> None:

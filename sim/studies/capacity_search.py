@@ -15,7 +15,7 @@ from sim.metrics import percentile
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.steady import FEWEST_TURNS
+from sim.steady import FEWEST_TURNS, FILLINGS, filling_s
 from sim.studies.load_curve import at_load, load_of
 from sim.studies.rate_search import LARGEST_FACTOR, LargestRate, largest_rate
 from sim.studies.saturated import replayed, saturated, saturated_rps
@@ -26,6 +26,7 @@ ATTAINMENT = 0.9  # share of requests within the limits; 0.95 and 0.99 are asked
 MAX_MEDIAN_QUEUE_DELAY_S = 2.0
 FEWEST_REQUESTS = 1_000  # a shorter run says nothing about a P99
 MOST_REQUESTS = 400_000  # of a run that is lengthened
+MOST_FOR_A_TAIL = 40_000  # of one that is lengthened for its longest answers: beyond, the rate found changes little
 GROWTH = 1.1  # of its requests, at least
 OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
@@ -72,6 +73,7 @@ class Searched(NamedTuple):
     attainment: float  # share of requests within the limits
     output_tokens: float  # delivered, of a request and all that its client asks after it
     truncated: float  # share of answers that a cap or the context cut
+    enough: int  # requests that come in `FILLINGS` times what the server takes to fill
 
 
 class Server(NamedTuple):
@@ -115,14 +117,19 @@ def within_gaps(tbt_p99_limit_s: float) -> Criterion:
 def search_long_enough(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -> Searched:
     """`search`, with more requests where the scenario's are too few for the rate that its server sustains."""
     while True:
+        requests = server.scenario.workload.num_requests
         try:
-            return search(server, replication, known)
+            found = search(server, replication, known)
         except TooShortError as error:
             if server.trace is not None or error.needed > MOST_REQUESTS:
                 raise
-            more = max(error.needed, math.ceil(GROWTH * server.scenario.workload.num_requests))
-            longer = with_values(server.scenario, {"workload.num_requests": more})
-            server, known = server._replace(scenario=longer), NOTHING_KNOWN
+            needed = error.needed
+        else:
+            needed = min(found.enough, MOST_FOR_A_TAIL)
+            if server.trace is not None or needed <= requests:
+                return found
+        longer = with_values(server.scenario, {"workload.num_requests": max(needed, math.ceil(GROWTH * requests))})
+        server, known = server._replace(scenario=longer), NOTHING_KNOWN
 
 
 def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -> Searched:
@@ -166,7 +173,8 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
     result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
     output_tokens = result.delivered_tokens / int(result.is_first_try.sum())
-    return Searched(found, result.attainment.share, output_tokens, float(result.is_truncated.mean()))
+    truncated = float(result.is_truncated.mean())
+    return Searched(found, result.attainment.share, output_tokens, truncated, _enough(result))
 
 
 def _start(known: Known, ceiling_rps: float) -> tuple[float, float]:
@@ -209,6 +217,13 @@ def _nothing_found(server: Server, ceiling_rps: float, replication: int) -> str:
         f"{OUT_OF_REACH} ({limits}): {where} {math.floor(1000 * within) / 10:.1f} % of requests are within it; "
         f"{100 * server.share:.0f} % are needed"
     )
+
+
+def _enough(result: Result) -> int:
+    """Requests whose arrivals would span `FILLINGS` times what the server takes to fill."""
+    span_s = float(np.nanmax(result.run.outcome.arrival_s))
+    turns = FILLINGS * filling_s(result.e2e_s - result.queue_delay_s) / span_s
+    return math.ceil(result.scenario.workload.num_requests * turns)
 
 
 def _check_length(result: Result, rate_rps: float) -> None:

@@ -9,7 +9,8 @@ from scipy.optimize import brentq
 from sim import Scenario, ScenarioError, simulate, with_values
 from sim.presets import preset
 from sim.studies.capacity import capacity
-from sim.studies.capacity_search import Server, TooShortError, search, within_gaps
+from sim.studies.capacity_search import Server, TooShortError, search, search_long_enough, within_gaps
+from sim.studies.load_curve import without_load
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from tests.cases import BASE
 from tests.cases import trace as trace_of
@@ -201,6 +202,17 @@ def test_a_run_that_is_too_short_is_refused_with_the_number_that_is_needed(regul
         search(Server(short))
     assert told.value.needed == int(str(told.value).split("at least ")[1].split(" ")[0]) > 1000
     assert capacity(short).sustained.rate_rps == pytest.approx(2000, rel=0.05)  # it takes as many as are needed
+
+
+def test_a_search_outlasts_the_longest_answers() -> None:
+    """Of few requests most are served before the memory has filled with those that stay."""
+    tail = with_values(without_load(preset("heavy-tail")), {"workload.num_requests": 3000})
+    long = with_values(tail, {"workload.num_requests": 40_000})
+    few, found, truth = (
+        each.search.rate_rps for each in (search(Server(tail)), search_long_enough(Server(tail)), search(Server(long)))
+    )
+    assert few > 1.2 * truth
+    assert found == pytest.approx(truth, rel=0.1)
 
 
 def test_a_rate_that_swings_is_searched_over_a_whole_period(regular: Scenario) -> None:

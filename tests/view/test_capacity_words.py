@@ -17,7 +17,7 @@ TERMS = Terms(40.0, 0.0, 0.9, Prices(retraining_usd_per_month=730.0))
 
 
 def option(*rates_rps: float, terms: Terms = TERMS, truncated: float = 0.0) -> Option:
-    searched = [Searched(LargestRate(rate, 1.02 * rate, 4), 0.93, 250.0, truncated) for rate in rates_rps]
+    searched = [Searched(LargestRate(rate, 1.02 * rate, 4), 0.93, 250.0, truncated, 1_000) for rate in rates_rps]
     found = capacity.own_option(TOLD, searched, terms)
     assert found is not None
     return found

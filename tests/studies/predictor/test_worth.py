@@ -89,4 +89,4 @@ def test_what_only_the_scheduler_without_lengths_has_is_not_the_predictors_doing
 
 
 def light(rate_rps):
-    return Searched(LargestRate(rate_rps, rate_rps, 5), 0.95, 200.0, 0.0)
+    return Searched(LargestRate(rate_rps, rate_rps, 5), 0.95, 200.0, 0.0, 1_000)
