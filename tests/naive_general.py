@@ -351,8 +351,10 @@ def _take(scheduler: Scheduler, arrivals: Arrivals) -> int:
 
 
 def _time_out(scheduler: Scheduler, arrivals: Arrivals) -> None:
-    """Clients whose patience is over go away."""
+    """Clients whose patience is over go away, all at once: first those whose answers a batch holds for the others."""
     late = [member for member in scheduler.members if member.arrival + scheduler.case.timeout_s <= scheduler.now]
+    held = {chunk.member for chunk in scheduler.padding()}
+    late.sort(key=lambda member: member not in held)
     for member in late + late:  # whom the end of a batch sends back to the queue is only then found there
         done = {chunk.member for chunk in scheduler.padding()}  # which go when their batch ends
         is_here = member in scheduler.waiting or (member in scheduler.holding() and member.status == "unfinished")

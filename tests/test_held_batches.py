@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sim import Result, with_values
+from sim.engine.accounts import Status
 from sim.studies.compare import compared
 from sim.studies.load_curve import point_of
 from tests.cases import BASE, STATIC, run, trace, with_blocks
@@ -30,6 +31,12 @@ def ends(result: Result) -> list[float]:
 
 class TestSequenceScheduling:
     """schedulers.md 3.7: every batch is `static` with hold."""
+
+    @pytest.mark.parametrize("lengths", [[2, 1], [1, 2]])
+    def test_clients_that_go_at_one_instant_do_not_wait_for_one_another(self, lengths: list[int]) -> None:
+        # after one step the short answer is there, held for the long one, and both clients lose patience
+        result = run(planned(predictor__kind="oracle", workload__client_timeout_s=1.0), trace(lengths))
+        assert result.run.outcome.status.tolist() == [Status.ABORTED, Status.ABORTED]
 
     def test_answers_come_when_their_batch_ends(self) -> None:
         # sorted by length: 2 and 4 in four steps, then 6 and 10 in ten
