@@ -4,6 +4,7 @@ schedulers.md 6.20 and metrics.md 8, on memories of a few blocks, bursts, one-to
 whole memory.
 """
 
+import math
 from typing import Any, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim import ScenarioError
+from sim import ScenarioError, with_values
 from sim.engine import Bin, Run, Status, Stop
 from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS
 from sim.engine.inputs import Requests
@@ -20,6 +21,8 @@ from sim.systems import SYSTEMS, system_names
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
+from tests.cases import BASE, trace
+from tests.cases import run as simulate_trace
 from tests.general_scenarios import PREDICTORS, Drawn, drawn
 from tests.test_client_retries import CLIENTS, EXTRA, asking_again
 
@@ -137,6 +140,17 @@ def assert_conserved(example: Drawn, requests: Requests, run: Run) -> None:
 @given(st.data())
 def test_any_recombination_runs_and_conserves_or_is_refused(name: str, data: Any) -> None:
     check(name, data, max_requests=8)
+
+
+@pytest.mark.parametrize("victim", [None, *get_args(Victim)])
+def test_a_reservation_that_doubles_stays_doubled_whoever_gives_way(victim: str | None) -> None:
+    """Told 3 of 6 tokens, S3 runs out after 3 s, reserves all 6 and starts anew; there is nobody else to give way."""
+    scheduler = {"system": "s3", "max_num_seqs": 3, "preemption_mode": "restart", "victim": victim}
+    half = {"kind": "point", "spread": 0.0, "bias": math.log(0.5)}
+    values = {"workload.types.0.cap": 6, "scheduler": scheduler, "predictor": half, "max_sim_time_s": 100}
+    result = simulate_trace(with_values(BASE, values), trace([6]))
+    assert result.finish_s.tolist() == [9]
+    assert result.run.counters["preemptions"] == 1
 
 
 @pytest.mark.parametrize("choice", CHOICES)

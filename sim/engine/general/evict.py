@@ -115,7 +115,8 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
     count[IS_DIRTY] = 1
     records.out_n[i, PREEMPTED] += 1
     give_up_slot(s, is_running, live, members.slots, more.kept, count)
-    if rules.doubles and rules.eviction != Eviction.FAIL:
+    is_doubled = rules.doubles and rules.eviction != Eviction.FAIL
+    if is_doubled:
         double_reservation(i, rules, inputs.asked, hints, more, count)
     blocks = blocks_for(before, rules.block_size)
     if rules.eviction == Eviction.SWAP and before > 0 and count[HOST_FREE] >= blocks:
@@ -126,7 +127,7 @@ def evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, coun
         more.kept[i, HOST_TOKENS] = before
     else:
         records.out_n[i, HIGH_WATER] = max(records.out_n[i, HIGH_WATER], before)
-    if rules.victim == Victim.SMALLEST_BOUND:  # the bound becomes what it had produced
+    if rules.victim == Victim.SMALLEST_BOUND and not is_doubled:  # the bound becomes what it had produced
         more.kept[i, OUTPUT_SLOTS] = max(records.out_n[i, EMITTED] - records.out_n[i, LOST_TOKENS], 1)
         if rules.peak == Peak.BOUND and rules.reservation == Reservation.PEAK:
             change_key(i, float(more.kept[i, OUTPUT_SLOTS]), more)
