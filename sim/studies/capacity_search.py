@@ -27,7 +27,8 @@ MAX_MEDIAN_QUEUE_DELAY_S = 2.0
 FEWEST_REQUESTS = 1_000  # a shorter run says nothing about a P99
 MOST_REQUESTS = 400_000  # of a run that is lengthened
 MOST_FOR_A_TAIL = 40_000  # of one that is lengthened for its longest answers: beyond, the rate found changes little
-GROWTH = 1.1  # of its requests, at least
+GROWTH = 1.1  # of its requests, at least; less is not worth another search
+AHEAD = 1.3  # a longer run fills the memory with more long answers, and is then to be longer still
 OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
@@ -126,8 +127,9 @@ def search_long_enough(server: Server, replication: int = 0, known: Known = NOTH
             needed = error.needed
         else:
             needed = min(found.enough, MOST_FOR_A_TAIL)
-            if server.trace is not None or needed <= requests:
+            if server.trace is not None or needed <= GROWTH * requests:
                 return found
+            needed = min(math.ceil(AHEAD * needed), MOST_FOR_A_TAIL)
         longer = with_values(server.scenario, {"workload.num_requests": max(needed, math.ceil(GROWTH * requests))})
         server, known = server._replace(scenario=longer), NOTHING_KNOWN
 
