@@ -18,7 +18,7 @@ from starlette.responses import Response
 PATH = "/feed/{token}"  # served by app.py
 FORGOTTEN = 204  # the next run of the page has a feed of its own: no error, and none in the browser's console
 LOOK_EVERY_S = 0.02
-GATHER_S = 0.15  # what comes within this time travels together
+GATHER_S = 0.15  # what comes within this time travels together, where somebody moves a knob
 PATIENCE_S = 20.0  # then the answer is that there is nothing new: proxies cut connections that stay silent
 
 
@@ -32,6 +32,10 @@ class Feed(Protocol):
     @property
     def is_done(self) -> bool:
         """Whether nothing more will come."""
+
+    @property
+    def gather_s(self) -> float:
+        """How long to wait for more that may travel with it: each answer is drawn anew."""
 
     def answer(self) -> dict[str, Any]:
         """All that is there, for the browser; called in a thread of its own."""
@@ -74,4 +78,4 @@ async def serve(request: Request) -> Response:
 
 
 def _is_worth_an_answer(feed: Feed, seen: int, waited_s: float) -> bool:
-    return feed.is_done or waited_s > PATIENCE_S or (feed.version != seen and waited_s > GATHER_S)
+    return feed.is_done or waited_s > PATIENCE_S or (feed.version != seen and waited_s > feed.gather_s)

@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked, Pin
+from ui.feed import GATHER_S
 from ui.frontier_job import FrontierJob, frontier_job
 from ui.live_plot import spec_of
 
@@ -26,6 +27,7 @@ class FrontierFeed:
     here: int  # where the run on screen stands
     pinned: list[tuple[Pin, FrontierJob]]
     is_log: bool
+    gather_s = GATHER_S
 
     @property
     def version(self) -> int:

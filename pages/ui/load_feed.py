@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 from ui.asked import Asked, Pin
+from ui.feed import GATHER_S
 from ui.live_plot import spec_of
 from ui.load_job import LoadJob, curve_key, load_job, pinned_load_job
 
@@ -25,6 +26,7 @@ class LoadFeed:
     jobs: Sequence[LoadJob]
     runs: Sequence[RunView]  # the same order: each run is a point of its curve
     pin: Pin | None = None  # whose curve is the second
+    gather_s = GATHER_S
 
     @property
     def version(self) -> int:

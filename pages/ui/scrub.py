@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 from ui import runs
 from ui.asked import Asked
-from ui.feed import Feed, publish
+from ui.feed import GATHER_S, Feed, publish
 from ui.live_plot import PLOTLY_URL, json_of
 from ui.pool import shared_pool
 from ui.positions import Position, Show
@@ -94,6 +94,7 @@ class Since:
 
     feed: ScrubFeed
     seen: int
+    gather_s = GATHER_S
 
     @property
     def version(self) -> int:

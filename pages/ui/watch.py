@@ -13,6 +13,7 @@ from ui.job import Job, K, V
 from ui.live_plot import live_plot, spec_of
 
 POLL_S = 0.4
+GATHER_S = 0.3  # from one picture of a job to the next: to draw more of them would hold up the job
 APART_S = 1.0  # runs of a page whose jobs end one after the other: each draws every chart
 
 
@@ -22,6 +23,7 @@ class JobFeed(Generic[K, V]):
 
     job: Job[K, V]
     picture: Callable[[], tuple[go.Figure, str]]  # figure and description of what has been found so far
+    gather_s = GATHER_S
 
     @property
     def version(self) -> int:

@@ -32,9 +32,25 @@ AHEAD = 1.3  # a longer run fills the memory with more long answers, and is then
 OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
+NEAR_FACTOR = 1.025  # ... where a search with fewer requests has ended nearby: two runs may then be all
 LEAST_SHARE = 1e-2  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
 Criterion = Callable[[Result], bool]
+
+
+class Known(NamedTuple):
+    """What is known before a search: rates up to one are sustained, none from another on, and what full seats serve.
+
+    Of another number of requests it is known but nearly: `near_rps` is where to begin, and no bound.
+    """
+
+    passed_rps: float = 0.0
+    failed_rps: float = math.inf
+    ceiling_rps: float = 0.0  # 0: not known
+    near_rps: float = 0.0  # largest at which fewer requests were seen to pass; 0: not known
+
+
+NOTHING_KNOWN = Known()
 
 
 class OutOfReachError(ScenarioError):
@@ -51,20 +67,10 @@ class OutOfReachError(ScenarioError):
 class TooShortError(ScenarioError):
     """A run in which filling and draining outweigh what lies between, or that ends before a period of arrivals does."""
 
-    def __init__(self, sentence: str, needed: int) -> None:
+    def __init__(self, sentence: str, needed: int, rate_rps: float) -> None:
         super().__init__(sentence)
         self.needed = needed  # requests
-
-
-class Known(NamedTuple):
-    """What is known before a search: rates up to one are sustained, none from another on, and what full seats serve."""
-
-    passed_rps: float = 0.0
-    failed_rps: float = math.inf
-    ceiling_rps: float = 0.0  # 0: not known
-
-
-NOTHING_KNOWN = Known()
+        self.rate_rps = rate_rps  # at which these pass
 
 
 class Searched(NamedTuple):
@@ -124,14 +130,14 @@ def search_long_enough(server: Server, replication: int = 0, known: Known = NOTH
         except TooShortError as error:
             if server.trace is not None or error.needed > MOST_REQUESTS:
                 raise
-            needed = error.needed
+            needed, near_rps = error.needed, error.rate_rps
         else:
-            needed = min(found.enough, MOST_FOR_A_TAIL)
+            needed, near_rps = min(found.enough, MOST_FOR_A_TAIL), found.search.rate_rps
             if server.trace is not None or needed <= GROWTH * requests:
                 return found
             needed = min(math.ceil(AHEAD * needed), MOST_FOR_A_TAIL)
         longer = with_values(server.scenario, {"workload.num_requests": max(needed, math.ceil(GROWTH * requests))})
-        server, known = server._replace(scenario=longer), NOTHING_KNOWN
+        server, known = server._replace(scenario=longer), Known(near_rps=near_rps)
 
 
 def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -> Searched:
@@ -181,6 +187,8 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
 
 def _start(known: Known, ceiling_rps: float) -> tuple[float, float]:
     """The first rate to try, and the factor from there to the second."""
+    if known.near_rps:
+        return known.near_rps, NEAR_FACTOR
     highest_rps = min(known.failed_rps, ceiling_rps)
     if known.passed_rps:
         return (known.passed_rps + highest_rps) / 2, FIRST_FACTOR
@@ -241,7 +249,8 @@ def _check_length(result: Result, rate_rps: float) -> None:
         what = f"a period of arrivals ({period:g} s)"
     needed = math.ceil(requests * shortest_s / span_s / 100) * 100
     raise TooShortError(
-        f"workload.num_requests is {requests}; at {rate_rps:.3g} requests/s they come within {span_s:.3g} s, less than "
-        f"{what}, so at least {needed} are needed",
+        f"workload.num_requests is {requests}; at {rate_rps:.3g} requests/s they come within {span_s:.3g} s, less "
+        f"than {what}, so at least {needed} are needed",
         needed,
+        rate_rps,
     )

@@ -84,10 +84,11 @@ def mean_rate_rps(trace: Trace) -> float:
 
 
 def full_load(scenario: Scenario, every_load: Sequence[float]) -> float:
-    """From which load on a point has all requests."""
+    """From which of the loads on a point has all requests: the one nearest to `FULL_SHARE` of capacity."""
     if is_closed(scenario):
         return float(FULL_USERS)
-    return max(every_load, default=1.0) * FULL_SHARE / SHARES_OF_CAPACITY[-1]
+    full = max(every_load, default=1.0) * FULL_SHARE / SHARES_OF_CAPACITY[-1]
+    return min(every_load, key=lambda load: abs(load - full), default=full)
 
 
 def at_load(scenario: Scenario, load: float, trace: Trace | None = None) -> Scenario:

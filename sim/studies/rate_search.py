@@ -60,7 +60,7 @@ def largest_rate(
     factor: float = 2.0,
     width: float = WIDTH,
 ) -> LargestRate:
-    """Largest rate that passes: stepped up or down until bracketed, then bisected.
+    """Largest rate that passes: stepped up or down until bracketed, then bisected, never in larger steps.
 
     Parameters
     ----------
@@ -91,12 +91,10 @@ def largest_rate(
             high = rate
         if high - low <= width * high < math.inf:
             break
-        if low and high < math.inf:
-            rate = (low + high) / 2
-        else:
-            rate, factor = (rate * factor if low else rate / factor), min(factor**2, LARGEST_FACTOR)
-            if rate < floor_rps:
-                break
+        rate = min(low * factor, (low + high) / 2) if low else rate / factor
+        if not low and rate < floor_rps:
+            break
+        factor = min(factor**2, LARGEST_FACTOR)
     return LargestRate(low, high, evaluations)
 
 

@@ -9,19 +9,21 @@ from sim.simulate import simulate
 from sim.studies.capacity_search import (
     ATTAINMENT,
     FEWEST_REQUESTS,
+    LEAST_SHARE,
     NOTHING_KNOWN,
     Known,
     OutOfReachError,
     Server,
     search_long_enough,
 )
-from sim.studies.compare import Compared, Contender
+from sim.studies.compare import Compared, Contender, at
 from sim.studies.load_curve import MAX_REQUESTS, USERS, at_load, is_closed, without_load
-from sim.studies.rate_search import largest_rate
+from sim.studies.rate_search import LARGEST_FACTOR, largest_rate
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from sim.workload import Trace
 
 TARGET = ATTAINMENT  # share of requests within all limits that a load is held to
+CLEARLY_LESS = TARGET - 0.05  # by chance a run with fewer requests is a percent or two off
 SHARES = (0.1, 0.35, 0.6, 0.87, 1.02, 1.35)  # of what one takes in: loads to compare at
 CLEARLY = 1.1  # times the highest load of the own curve: nearer ones say nothing new
 FIRST_USERS = 32.0  # that the search begins with
@@ -80,6 +82,9 @@ def reach(
             return _most_users(asked, trace)
         known, requests = NOTHING_KNOWN, asked.workload.num_requests
         if trace is None and FEWEST_REQUESTS <= requests <= MAX_REQUESTS:
+            points = list(points)
+            if ceiling_rps and points and _is_out_of_reach(one, points, full_load, ceiling_rps):
+                return 0.0
             known = _known(points, full_load)._replace(ceiling_rps=ceiling_rps)
         elif trace is None:
             asked = with_values(asked, {"workload.num_requests": max(requests, FEWEST_REQUESTS)})
@@ -100,6 +105,20 @@ def _known(points: Iterable[Compared], full_load: float) -> Known:
         if point.load >= full_load:
             passed = point.load
     return Known(passed, failed)
+
+
+def _is_out_of_reach(one: Contender, points: Iterable[Compared], full_load: float, ceiling_rps: float) -> bool:
+    """Whether every load that a search would go down to is clearly too much, by runs with fewer requests.
+
+    At light load few requests share a step, so runs take the longest there.
+    """
+    load = min(point.load for point in points)
+    is_too_much = all(point.attainment < CLEARLY_LESS for point in points)  # not a number where there is no limit
+    while is_too_much and load > LEAST_SHARE * ceiling_rps:
+        load /= LARGEST_FACTOR
+        point = at(one, load, full_load=full_load)
+        is_too_much = point is not None and point.attainment < CLEARLY_LESS
+    return is_too_much
 
 
 def most_users(scenario: Scenario) -> float:

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from sim import Scenario, ScenarioError, simulate, with_values
 from sim.presets import preset
 from sim.studies.capacity import capacity
-from sim.studies.capacity_search import Server, TooShortError, search, search_long_enough, within_gaps
+from sim.studies.capacity_search import Known, Server, TooShortError, search, search_long_enough, within_gaps
 from sim.studies.load_curve import without_load
 from sim.studies.saturated import replayed, saturated, saturated_rps
 from tests.cases import BASE
@@ -213,6 +213,15 @@ def test_a_search_outlasts_the_longest_answers() -> None:
     )
     assert few > 1.2 * truth
     assert found == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize("near", [0.1, 4.0, 9.7, 9.76, 9.9, 10.0, 10.1, 15.0, 300.0])
+def test_where_a_search_begins_makes_no_difference(regular: Scenario, near: float) -> None:
+    """Twenty slots of 2 s serve 10 requests/s, whatever rate fewer requests were seen to pass at."""
+    scenario = with_values(regular, {"scheduler.max_num_seqs": 20})
+    found = search(Server(scenario), known=Known(near_rps=near)).search
+    assert 0.975 * 10 <= found.rate_rps <= 10 <= found.failed_rps
+    assert found.evaluations <= 3 or not 9.7 < near < 10.3
 
 
 def test_a_rate_that_swings_is_searched_over_a_whole_period(regular: Scenario) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sim import preset, simulate, with_values
 from sim.scenario import Scenario
-from sim.studies import compare
+from sim.studies import compare, load_curve
 from sim.studies.capacity import capacity
 from sim.studies.capacity_search import Server
 from sim.studies.compare import Contender, at, overall_cv, row, with_system
@@ -80,6 +80,29 @@ def test_a_shorter_run_does_not_show_that_a_load_is_kept() -> None:
     assert few is not None
     assert few.attainment == 1.0
     assert 0.975 * 0.5 <= reach(Contender(whole, "vllm_v1"), points=[few], full_load=1.0) <= 0.5
+
+
+def test_who_keeps_no_load_is_found_by_runs_with_few_requests(monkeypatch) -> None:
+    """Nobody meets 999 ms at a second a token. Who meets 2 s at light load is searched, whatever the loads before."""
+    monkeypatch.setattr(load_curve, "FEWEST_REQUESTS", 100)
+    whole = with_values(FOUR_SEATS, {"workload.num_requests": 1000})
+    tried: list[float] = []
+    run = Server.run
+    monkeypatch.setattr(
+        Server, "run", lambda self, rate, replication: tried.append(rate) or run(self, rate, replication)
+    )
+    strict = Contender(with_values(whole, {"slo.ttft_ms": 999.0}), "vllm_v1")
+    points = [at(strict, load) for load in (0.3, 0.6)]
+    assert [point.attainment for point in points if point] == [0.0, 0.0]
+    assert reach(strict, points=points, full_load=0.3, ceiling_rps=0.5) == 0
+    assert not tried
+    kept = Contender(whole, "vllm_v1")
+    points = [at(kept, load) for load in (0.6, 0.9)]
+    assert all(point.attainment < 0.85 for point in points if point)
+    assert 0.975 * 0.5 <= reach(kept, points=points, full_load=0.3, ceiling_rps=0.5) <= 0.5
+    unlimited = Contender(with_values(whole, {"slo": {}}), "vllm_v1")
+    points = [at(unlimited, load) for load in (0.6, 0.9)]
+    assert math.isnan(reach(unlimited, points=points, full_load=0.3, ceiling_rps=0.5))
 
 
 def test_it_is_what_capacity_finds_in_its_first_replication() -> None:
