@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +13,8 @@ from ui import feed
 
 class Growing:
     """A feed of as many things as a test puts in."""
+
+    gather_s = 0.01
 
     def __init__(self, things: list[int], *, is_done: bool = False, seen: int = 0) -> None:
         self.things, self.is_done, self.seen = things, is_done, seen
@@ -39,6 +42,14 @@ def ask(address: str, query: str = "") -> tuple[int, Any]:
 def test_the_browser_is_told_when_there_is_more_than_it_has_seen():
     growing = Growing([1, 2, 3])
     assert ask(feed.publish(growing), "after=2") == (200, {"version": 3, "is_done": False, "new": [1, 2, 3]})
+
+
+def test_what_comes_soon_travels_together():
+    growing = Growing([1])
+    growing.gather_s = 0.5
+    timer = threading.Timer(0.1, growing.things.append, [2])
+    timer.start()
+    assert ask(feed.publish(growing)) == (200, {"version": 2, "is_done": False, "new": [1, 2]})
 
 
 def test_a_feed_that_is_done_answers_at_once():
