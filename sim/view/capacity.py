@@ -184,7 +184,7 @@ def table(options: Sequence[Option]) -> dict[str, list[Any]]:
     there.sort(key=lambda row: (row[2].usd_per_hour is None, row[2].usd_per_hour or 0.0, row[2].all_gpus))
     return {
         "Replica": [name for name, _, _ in there],
-        "requests/s": [round(found.sustained.rate_rps, 2) for _, found, _ in there],
+        "requests/s": [found.sustained.rate_rps for _, found, _ in there],
         "Replicas": [cost.replicas for _, _, cost in there],
         "GPUs": [cost.all_gpus for _, _, cost in there],
         "$/h": [cost.usd_per_hour and round(cost.usd_per_hour, 2) for _, _, cost in there],

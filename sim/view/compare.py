@@ -47,7 +47,7 @@ def table(rows: Mapping[str, Row]) -> dict[str, list[Any]]:
     known = ran(rows)
     found: dict[str, list[Any]] = {"scheduler": [title(name) for name in known]}
     for column, (field, factor, _) in COLUMNS.items():
-        found[column] = [_shown(column, getattr(each, field) * factor) for each in known.values()]
+        found[column] = [_defined(column, getattr(each, field) * factor) for each in known.values()]
     return found
 
 
@@ -55,7 +55,7 @@ def leaders(known: Mapping[str, Compared]) -> dict[str, set[str]]:
     """Who is best in each column that has a good direction; nobody where more than half are alike in it."""
     found = {}
     for column, (field, factor, more_is_better) in COLUMNS.items():
-        values = {name: _shown(column, getattr(each, field) * factor) for name, each in known.items()}
+        values = {name: _rounded(column, getattr(each, field) * factor) for name, each in known.items()}
         numbers = {name: value for name, value in values.items() if value is not None}
         if more_is_better is None or not numbers:
             continue
@@ -73,15 +73,15 @@ def cell(column: str, *, is_best: bool = False) -> Callable[[float | None], str]
     return lambda value: "" if value is None or np.isnan(value) else f"{mark}{words(value)}"
 
 
-def _shown(column: str, value: float) -> float | None:
-    """As the table shows it; of a percent two decimals at most, so that nobody leads by less."""
-    number = _number(value)
-    return number if number is None or "(%)" not in column else round(number, 2)
+def _defined(column: str, value: float) -> float | None:
+    """As the table holds it: None where undefined, and of a percent two decimals at most."""
+    return None if np.isnan(value) else round(value, 2) if "(%)" in column else float(value)
 
 
-def _number(value: float) -> float | None:
-    """Three significant digits, as the table shows them; None where undefined."""
-    return None if np.isnan(value) else float(f"{value:.3g}")
+def _rounded(column: str, value: float) -> float | None:
+    """With three significant digits, so that nobody leads by less."""
+    number = _defined(column, value)
+    return None if number is None else float(f"{number:.3g}")
 
 
 def verdict(
@@ -165,7 +165,7 @@ def winners(points: Sequence[Compared], unit: str) -> list[str]:
         by_load.setdefault(each.load, []).append(each)
     stretches: list[tuple[str, float, float]] = []
     for load, group in sorted(by_load.items()):
-        scores = {each.system: _number(each.good_rps) or 0.0 for each in group}
+        scores = {each.system: float(f"{np.nan_to_num(each.good_rps):.3g}") for each in group}
         best = max(scores.values())
         first = leading(scores)
         if best == 0:

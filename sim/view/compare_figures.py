@@ -29,6 +29,7 @@ PLACES = {
     "y4": ("x4", [0.56, 1], [0, 0.44]),
 }
 COLUMNS_OF_MEMORY = 4
+FOR_NAME, FOR_TIMES = 0.06, 0.1  # above and below a panel, as shares of the picture's height
 ABOVE_LEGEND_PX = 26
 EMPTY_DECADE = (0.1, 1.0)  # of the limit, shown until there is a point
 LONGEST = 2.0  # times the median run: what is shown of memory over time
@@ -77,8 +78,9 @@ def _panel(place: int, count: int, lines: int) -> tuple[list[float], list[float]
     """Where a panel stands, from left to right and line by line: its ends in x and in y."""
     columns = min(COLUMNS_OF_MEMORY, count)
     line, column = divmod(place, columns)
-    left, top = column / columns, 1 - line / lines
-    return [left, left + 1 / columns - 0.025], [top - 1 / lines + (0.1 if line < lines - 1 else 0), top - 0.06]
+    height = (1 - lines * FOR_NAME - (lines - 1) * FOR_TIMES) / lines  # of each line the same: they share a scale
+    left, top = column / columns, 1 - FOR_NAME - line * (height + FOR_TIMES + FOR_NAME)
+    return [left, left + 1 / columns - 0.025], [max(top - height, 0.0), top]
 
 
 def _round_ticks(end: float) -> dict[str, Any]:

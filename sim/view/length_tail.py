@@ -128,7 +128,7 @@ def verdict(summary: Summary, found: Found, *, is_known: bool) -> str:
     is_known : bool
         Whether the master run and the one as it is are all among them.
     """
-    tail = f"p99/mean {summary['metrics']['tail_ratio']:.3g}, CV {summary['metrics']['output_len_cv']:.2g}"
+    tail = f"p99/mean {summary['metrics']['tail_ratio']:.3g}, CV {summary['metrics']['output_len_cv']:.3g}"
     held = straggler_sentence(summary).removesuffix(".")
     if not is_known:
         return f"Output lengths vary ({tail}): the price of that is being computed; {held[0].lower()}{held[1:]}."
@@ -212,5 +212,5 @@ def likeness(own: Profile, real: Sequence[Profile]) -> str:
     return (
         f"p99/mean {own.tail_ratio:.3g}, nearest to {nearest.name} ({nearest.tail_ratio:.3g}); "
         f"{heavier} of {len(real)} real data sets {have} a heavier tail. p99 {short_number(own.quantiles['p99'])}, "
-        f"mean {short_number(own.mean)} tokens, CV {own.cv:.2g}."
+        f"mean {short_number(own.mean)} tokens, CV {own.cv:.3g}."
     )

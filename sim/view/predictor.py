@@ -96,7 +96,7 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
 
 
 def direction_sentence(name: str, objective: Objective, found: Direction) -> str:
-    """Which direction hurts more and by how much, in percent of the unbiased value, or in numbers of preemptions."""
+    """Which direction hurts or helps more and by how much, in percent of the unbiased value, or in preemptions."""
     over, under = (loss(found.unbiased, value, objective) for value in (found.over, found.under))
     small = NEAR_BEST * max(abs(found.unbiased), abs(found.over), abs(found.under))
     verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
@@ -105,14 +105,21 @@ def direction_sentence(name: str, objective: Objective, found: Direction) -> str
     if abs(over - under) <= small:
         effect = _effect(name, found, found.over)
         return (
-            f"Over- and under-prediction hurt {name} alike: {again} {effect}, whether lengths are predicted twice too "
-            "long or half as long"
+            f"Over- and under-prediction {'hurt' if over > 0 else 'help'} {name} alike: {again} {effect}, whether "
+            "lengths are predicted twice too long or half as long"
         )
-    worse, values = ("Over", (found.over, found.under)) if over > under else ("Under", (found.under, found.over))
-    lengths = ("twice too long", "half as long")[:: 1 if over > under else -1]
+    sides = [("Over", "twice too long", found.over), ("Under", "half as long", found.under)]
+    (worse, _, _), (better, _, _) = ordered = sides if over > under else sides[::-1]
+    if max(over, under) > small:
+        helps = f", {better.lower()}-prediction helps" if min(over, under) < -small else " more"
+        said = f"{worse}-prediction hurts{helps}"
+    else:
+        said = f"{better}-prediction helps{' more' if max(over, under) < -small else ''}"
+        ordered = ordered[::-1]
+    (_, first, at_first), (_, second, at_second) = ordered
     return (
-        f"{worse}-prediction hurts more: where lengths are predicted {lengths[0]}, {name} {verb} "
-        f"{_effect(name, found, values[0])}; where {lengths[1]}, {again} {_effect(name, found, values[1])}"
+        f"{said}: where lengths are predicted {first}, {name} {verb} {_effect(name, found, at_first)}; where {second}, "
+        f"{again} {_effect(name, found, at_second)}"
     )
 
 
@@ -148,7 +155,8 @@ def _effect(name: str, found: Direction, value: float) -> str:
 
 def best_sentence(name: str, found: Direction, spread: float) -> str:
     """The best bias, the range that is as good, and the quantile it means."""
-    text = f"Best for {name}: predict {factor(found.best_bias)} the likeliest length (bias {found.best_bias:+.2f})"
+    times = f"{factor(found.best_bias)} the likeliest length (bias {found.best_bias:+.2f})"
+    text = f"Best for {name}: predict {times if found.best_bias else 'the likeliest length, without bias'}"
     if found.best_bias in (FINE_BIASES[0], FINE_BIASES[-1]):
         text += ", the end of what was tried"
     if found.most_bias > found.least_bias:
@@ -314,8 +322,8 @@ def basis_note(scenario: Scenario) -> str:
     if not names:
         return ""
     return (
-        f"With a predictor and without, runs here do without {listed(names)}, as every scheduler here does that is "
-        "told lengths."
+        f"Runs with a predictor, and the one without that they are compared with, leave out {listed(names)}: no "
+        f"scheduler here that is told lengths has {'it' if len(names) == 1 else 'them'}."
     )
 
 

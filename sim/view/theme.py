@@ -192,10 +192,10 @@ def short_number(value: float) -> str:
 
 
 def time_parts(seconds: float) -> tuple[str, str]:
-    """A time as number and unit, by the one rule of the house: below a second in ms, from there on in s."""
+    """A time as number and unit, by the one rule of the house: below a second in ms, from there on in s; no k s."""
     if float(f"{seconds:.3g}") < 1:
         return short_number(seconds * 1e3), "ms"
-    return short_number(seconds), "s"
+    return (f"{seconds:,.0f}" if seconds >= 9_999.5 else short_number(seconds)), "s"
 
 
 def short_time(seconds: float) -> str:

@@ -39,6 +39,12 @@ def test_a_verdict_of_some_replications_says_how_many() -> None:
     assert "(95 % interval of 2 replications)" in capacity.interval_sentence(option(10.0, 10.2), 2)
 
 
+def test_a_small_rate_has_three_digits_in_the_table_as_on_its_tile() -> None:
+    own = option(0.10342)
+    rates = [capacity.CELLS["requests/s"](rate) for rate in capacity.table([own])["requests/s"]]
+    assert rates == ["0.103"] == [capacity.tiles(own, 40.0)[0].value]
+
+
 def test_a_price_counts_for_the_chosen_gpu_alone_whatever_the_number_of_them() -> None:
     own = option(10.0)
     assert own.found is not None

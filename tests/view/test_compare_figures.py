@@ -20,6 +20,16 @@ def test_who_takes_far_longer_than_most_makes_no_slivers_of_the_others() -> None
     assert going_on(rows, 360.0) == "Shown up to 360 s: Static batching goes on to 900 s."
 
 
+def test_panels_that_share_a_scale_are_equally_high_and_apart() -> None:
+    names = ("vllm_v1", "static", "orca", "sarathi", "s3", "rank")
+    layout = memory({name: of(100.0) for name in names}).layout
+    domains = [layout[f"yaxis{n}"].domain for n in ("", 2, 3, 4, 5, 6)]
+    heights = [high - low for low, high in domains]
+    assert max(heights) - min(heights) < 1e-9
+    assert min(low for low, _ in domains) == 0
+    assert domains[0][0] > domains[4][1] + 0.1  # room for the times of one and the name of the other
+
+
 def test_runs_about_as_long_as_each_other_are_shown_whole() -> None:
     rows = {"vllm_v1": of(100.0), "static": of(150.0)}
     assert memory_end_s(rows) == 150

@@ -41,6 +41,14 @@ def test_nobody_leads_by_less_than_a_hundredth_of_a_percent() -> None:
     assert table(rows)["KV kept unused (%)"] == [0.04, 0.04]
 
 
+def test_a_table_tells_a_rate_as_the_tiles_do_and_nobody_leads_by_its_fourth_digit() -> None:
+    rates = {"orca": 2078.4, "vllm_v1": 2079.6, "sarathi": 2076.1, "static": 741.0}
+    rows = {name: Row(of(name, output_tokens_per_s=rate), None) for name, rate in rates.items()}
+    shown = [cell("output tokens/s")(value) for value in table(rows)["output tokens/s"]]
+    assert shown == ["2,078", "2,080", "2,076", "741"]
+    assert "output tokens/s" not in leaders(ran(rows))  # three of four are alike
+
+
 def test_a_batch_that_is_delivered_whole_says_what_stands_under_tpot() -> None:
     rows = ROWS | {"static": Row(of("static", is_batch_delivery=True), None)}
     assert delivery(rows).startswith(" TPOT of Static batching is E2E per token")

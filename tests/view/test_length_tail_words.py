@@ -128,10 +128,11 @@ def test_ledgers_over_time_add_up_to_everything():
 
 def test_likeness_names_the_nearest_tail():
     def profile(name, ratio):
-        return Profile(name, {"p99": ratio * 100}, 100.0, 1.0, ratio)
+        return Profile(name, {"p99": ratio * 100}, 100.0, 1.016, ratio)
 
     told = likeness(profile("mine", 5.0), [profile("a", 11.0), profile("b", 6.0), profile("c", 2.0)])
     assert "nearest to b (6); 2 of 3 real data sets have a heavier tail" in told
+    assert told.endswith("mean 100 tokens, CV 1.02.")  # as the table beside it
 
 
 def test_lengths_of_a_mix_show_each_type_and_a_chosen_data_set_in_front():

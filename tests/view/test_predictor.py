@@ -84,6 +84,25 @@ def test_verdict_of_the_other_direction_and_of_equal_ones():
     )
 
 
+@pytest.mark.parametrize(
+    ("over", "under", "told"),
+    [  # tokens/s where lengths are predicted twice too long and half as long; 100 without bias
+        (110, 100, "Over-prediction helps: where lengths are predicted twice too long, throughput is 10 % higher; "
+         "where half as long, it is the same"),
+        (105, 120, "Under-prediction helps more: where lengths are predicted half as long, throughput is 20 % higher; "
+         "where twice too long, it is 5 % higher"),
+        (110, 80, "Under-prediction hurts, over-prediction helps: where lengths are predicted half as long, throughput "
+         "is 20 % lower; where twice too long, it is 10 % higher"),
+        (110, 110, "Over- and under-prediction help throughput alike: it is 10 % higher, whether lengths are predicted "
+         "twice too long or half as long"),
+    ],
+)  # fmt: skip
+def test_an_error_that_does_good_is_not_said_to_hurt(over, under, told):
+    at = {TWICE: over, -TWICE: under}
+    curve = errors(lambda bias: now(np.interp(bias, [-TWICE, 0.0, TWICE], [at[-TWICE], 100, at[TWICE]])))
+    assert predictor.verdict("throughput", curve, {}, 0.5) == f"{told}."
+
+
 def test_an_error_that_matters_only_beyond_a_factor_of_two_is_not_said_to_hurt():
     told = predictor.verdict("throughput", errors(lambda bias: now(100 - 10 * (abs(bias) > 1))), {}, 0.5)
     assert told == "To predict twice too long or half as long makes no difference to throughput."
@@ -133,6 +152,10 @@ def test_best_bias_with_its_range_and_quantile():
     best = direction(errors(lambda bias: now(100 - 50 * abs(bias - TWICE))), 0.5, THROUGHPUT)
     told = predictor.best_sentence("throughput", best, 0.5)
     assert "predict 2x the likeliest length (bias +0.69)" in told
+    upright = direction(errors(lambda bias: now(100 - 50 * abs(bias))), 0.5, THROUGHPUT)
+    assert predictor.best_sentence("throughput", upright, 0.5).startswith(
+        "Best for throughput: predict the likeliest length, without bias"
+    )
     assert "reserves the 92 % quantile" in told
     assert predictor.best_sentence("throughput", best._replace(quantile=None), 0.0).endswith("no quantile to choose.")
 
@@ -301,10 +324,13 @@ def test_every_predictor_of_the_lesson_has_a_name_and_a_place():
 @pytest.mark.parametrize(
     ("scheduler", "left_out"),
     [
-        ({"async_scheduling": True}, "do without asynchronous scheduling, as"),
+        (
+            {"async_scheduling": True},
+            "leave out asynchronous scheduling: no scheduler here that is told lengths has it.",
+        ),
         (
             {"enable_prefix_caching": True, "scheduling_policy": "priority"},
-            "without prefix cache and priorities, as",
+            "leave out prefix cache and priorities: no scheduler here that is told lengths has them.",
         ),
         ({"system": "sglang"}, "vLLM V1 stands for it"),
         ({}, None),

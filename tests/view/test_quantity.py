@@ -17,6 +17,7 @@ from sim.view.theme import short_number, short_time
         (1.0, "1 s"),
         (58.44, "58.4 s"),
         (2250.0, "2,250 s"),
+        (14301.4, "14,301 s"),  # not 14.3k s
     ],
 )
 def test_a_time_below_a_second_is_told_in_ms(seconds, told):
