@@ -14,7 +14,7 @@ from sim.systems import SYSTEMS, reads_predictor
 from sim.systems.knobs_read import is_in_general_loop
 from sim.view.theme import listed, short_number, short_percent, short_time
 
-DEFAULT = ("static", "orca", "vllm_v1", "sarathi", "s3", "rank")
+DEFAULT = ("static", "vllm_v1", "sarathi", "s3", "rank")  # more of them take longer than a page may
 NEARLY = 0.99  # of the best: as good as it
 STAR = "★"  # of the best in a column
 MOST = 8  # systems that a picture can hold
