@@ -36,7 +36,7 @@ def page() -> AppTest:
 
 def test_numbers_are_those_of_the_library(page: AppTest) -> None:
     found = rows(page)
-    assert {"vLLM V1", "Static batching", "Orca", "Learned ranking"} <= set(found)
+    assert {"vLLM V1", "Static batching", "S3", "Learned ranking"} <= set(found)
     scenario = with_values(preset("chat"), {"workload.num_requests": int(N), "scheduler": {"system": "sarathi"}})
     own = compared(simulate(scenario), float("nan"))
     shown = found["Sarathi-Serve"]
