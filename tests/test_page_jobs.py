@@ -15,7 +15,7 @@ from ui.job import Job
 from ui.load_job import LoadJob
 from ui.long_job import LongJob, Progress
 from ui.pool import NICENESS, page_first, page_waits
-from ui.watch import APART_S, Watched
+from ui.watch import APART_S, SOON_S, Watched
 
 from sim.errors import ScenarioError
 from sim.presets import preset
@@ -115,6 +115,22 @@ def test_a_page_runs_again_when_all_is_done_and_else_not_too_soon(pool: ThreadPo
     assert page_run(now_s - APART_S, done, going).is_run_due()
     may_end.set()
     assert page_run(now_s + 1000, done, waited(going)).is_run_due()
+
+
+def test_a_page_waits_for_a_job_that_is_about_to_end_but_not_for_ever(pool: ThreadPoolExecutor) -> None:
+    may_end = threading.Event()
+    job = Job({0: lambda: 0, 1: lambda: int(may_end.wait(60))}, pool, head_start_s=0)
+    assert job.left_s == float("inf") or job.found
+    while not job.found:
+        time.sleep(0.005)
+    asked = Asked("chat", None, "", None, False, (), "", time.monotonic() - APART_S)
+    begun_s = time.monotonic()
+    while not Watched(asked, [job]).is_run_due():  # the second task takes longer than the first by now
+        assert time.monotonic() < begun_s + 60
+        time.sleep(0.005)
+    assert time.monotonic() - begun_s > 0.8 * SOON_S
+    may_end.set()
+    assert waited(job).left_s == 0
 
 
 def test_a_job_begins_nothing_while_a_page_is_being_made(pool: ThreadPoolExecutor) -> None:

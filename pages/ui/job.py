@@ -39,6 +39,7 @@ class Job(Generic[K, V]):
         self.stop = threading.Event()
         self._pool = pool
         self._begin_s = time.monotonic() + head_start_s
+        self._first_s = float("inf")  # when the pool came to the first task
         self._left = 0
         self._changed = threading.Condition()
         self.add(tasks)
@@ -52,6 +53,14 @@ class Job(Generic[K, V]):
     def is_complete(self) -> bool:
         """Whether every task has found something."""
         return len(self.found) == self.total
+
+    @property
+    def left_s(self) -> float:
+        """Until nothing more will come, if it goes on like this; infinite before the first task has found something."""
+        found = len(self.found)
+        if self.is_done:
+            return 0.0
+        return (time.monotonic() - self._first_s) * (self.total - found) / found if found else float("inf")
 
     def add(self, tasks: Mapping[K, Callable[[], V]]) -> None:
         """Hand more tasks to the pool, in this order; before the job is done."""
@@ -85,6 +94,7 @@ class Job(Generic[K, V]):
     def _do(self, work: Callable[[], None]) -> None:
         self.stop.wait(max(self._begin_s - time.monotonic(), 0.0))
         give_way()
+        self._first_s = min(self._first_s, time.monotonic())
         try:
             if not self.stop.is_set():
                 work()

@@ -15,6 +15,7 @@ from ui.live_plot import live_plot, spec_of
 POLL_S = 0.4
 GATHER_S = 0.3  # from one picture of a job to the next: to draw more of them would hold up the job
 APART_S = 1.0  # runs of a page whose jobs end one after the other: each draws every chart
+SOON_S = 0.5  # and one that is about to end is waited for
 
 
 @dataclass
@@ -54,8 +55,9 @@ class Watched:
     jobs: list[Job[Any, Any]] = field(default_factory=list)
 
     def is_run_due(self) -> bool:
-        """Whether the page may run once more: at once when nothing else is going on, else not too soon."""
-        return all(job.is_done for job in self.jobs) or time.monotonic() - self.asked.at_s > APART_S
+        """Whether the page may run once more: at once when nothing else is going on, else not too soon nor in vain."""
+        left_s = max(job.left_s for job in self.jobs)
+        return left_s == 0 or (time.monotonic() - self.asked.at_s > APART_S and left_s > SOON_S)
 
 
 def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
