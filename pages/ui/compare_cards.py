@@ -74,7 +74,8 @@ def memory(rows: dict[str, Row]) -> None:
         for name, each in rows.items()
         if each.compared is not None
     )
-    live_plot(figures.memory(rows), f"plot_compare_memory_{-(-len(rows) // figures.COLUMNS_OF_MEMORY)}", alt)
+    lines, _ = figures.grid(sum(each.memory is not None for each in rows.values()))
+    live_plot(figures.memory(rows), f"plot_compare_memory_{lines}", alt)
     if later := words.going_on(rows, figures.memory_end_s(rows)):
         st.caption(later)
 

@@ -28,7 +28,7 @@ PLACES = {
     "y3": ("x3", [0, 0.44], [0, 0.44]),
     "y4": ("x4", [0.56, 1], [0, 0.44]),
 }
-COLUMNS_OF_MEMORY = 4
+MOST_COLUMNS = 4  # of panels of memory
 FOR_NAME, FOR_TIMES = 0.06, 0.1  # above and below a panel, as shares of the picture's height
 ABOVE_LEGEND_PX = 26
 EMPTY_DECADE = (0.1, 1.0)  # of the limit, shown until there is a point
@@ -50,16 +50,16 @@ def memory_end_s(rows: Mapping[str, Row]) -> float:
 def memory(rows: Mapping[str, Row]) -> go.Figure:
     """KV memory over time, a panel a scheduler, all on the same scales."""
     shown = {name: each.memory for name, each in rows.items() if each.memory is not None}
-    lines = -(-max(len(shown), 1) // COLUMNS_OF_MEMORY)
+    lines, columns = grid(len(shown))
     end_s = memory_end_s(rows)
     top_percent = 100 * max((float((each.used + each.wasted).max()) for each in shown.values()), default=1.0)
     traces: list[go.Scatter] = []
     axes: dict[str, Any] = {}
     notes = []
     for place, (name, each) in enumerate(shown.items()):
-        x, y = _panel(place, len(shown), lines)
+        x, y = _panel(place, lines, columns)
         number = "" if place == 0 else str(place + 1)
-        is_lowest, is_leftmost = place + COLUMNS_OF_MEMORY >= len(shown), place % COLUMNS_OF_MEMORY == 0
+        is_lowest, is_leftmost = place + columns >= len(shown), place % columns == 0
         axes[f"xaxis{number}"] = axis(
             "time (s)" if is_lowest else "", range=[0, end_s], domain=x, anchor=f"y{number}", **_round_ticks(end_s)
         )
@@ -74,9 +74,14 @@ def memory(rows: Mapping[str, Row]) -> go.Figure:
     )
 
 
-def _panel(place: int, count: int, lines: int) -> tuple[list[float], list[float]]:
+def grid(panels: int) -> tuple[int, int]:
+    """Lines and columns for so many panels of memory: lines as equally long as can be."""
+    lines = -(-max(panels, 1) // MOST_COLUMNS)
+    return lines, -(-max(panels, 1) // lines)
+
+
+def _panel(place: int, lines: int, columns: int) -> tuple[list[float], list[float]]:
     """Where a panel stands, from left to right and line by line: its ends in x and in y."""
-    columns = min(COLUMNS_OF_MEMORY, count)
     line, column = divmod(place, columns)
     height = (1 - lines * FOR_NAME - (lines - 1) * FOR_TIMES) / lines  # of each line the same: they share a scale
     left, top = column / columns, 1 - FOR_NAME - line * (height + FOR_TIMES + FOR_NAME)

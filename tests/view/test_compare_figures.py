@@ -1,6 +1,7 @@
 """Figures of the comparison: what they show of memory over time."""
 
 import numpy as np
+import pytest
 
 from sim.studies.compare import Memory, Row
 from sim.view.compare import going_on
@@ -28,6 +29,16 @@ def test_panels_that_share_a_scale_are_equally_high_and_apart() -> None:
     assert max(heights) - min(heights) < 1e-9
     assert min(low for low, _ in domains) == 0
     assert domains[0][0] > domains[4][1] + 0.1  # room for the times of one and the name of the other
+
+
+@pytest.mark.parametrize(
+    ("panels", "lines"), [(1, [1]), (4, [4]), (5, [3, 2]), (6, [3, 3]), (7, [4, 3]), (8, [4, 4])]
+)
+def test_lines_of_panels_are_about_equally_long(panels: int, lines: list[int]) -> None:
+    names = ("vllm_v1", "static", "orca", "sarathi", "s3", "rank", "sglang", "vllm_v0")[:panels]
+    layout = memory({name: of(100.0) for name in names}).layout
+    tops = [layout["yaxis" + (str(n + 1) if n else "")].domain[1] for n in range(panels)]
+    assert [tops.count(top) for top in sorted(set(tops), reverse=True)] == lines
 
 
 def test_runs_about_as_long_as_each_other_are_shown_whole() -> None:
