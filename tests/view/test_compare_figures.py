@@ -31,9 +31,7 @@ def test_panels_that_share_a_scale_are_equally_high_and_apart() -> None:
     assert domains[0][0] > domains[4][1] + 0.1  # room for the times of one and the name of the other
 
 
-@pytest.mark.parametrize(
-    ("panels", "lines"), [(1, [1]), (4, [4]), (5, [3, 2]), (6, [3, 3]), (7, [4, 3]), (8, [4, 4])]
-)
+@pytest.mark.parametrize(("panels", "lines"), [(1, [1]), (4, [4]), (5, [3, 2]), (6, [3, 3]), (7, [4, 3]), (8, [4, 4])])
 def test_lines_of_panels_are_about_equally_long(panels: int, lines: list[int]) -> None:
     names = ("vllm_v1", "static", "orca", "sarathi", "s3", "rank", "sglang", "vllm_v0")[:panels]
     layout = memory({name: of(100.0) for name in names}).layout
