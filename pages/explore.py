@@ -21,14 +21,14 @@ if job is not None:
 elif current is None:
     refusal(why_not, asked)
 elif is_meeting():
-    meeting(asked, current, runs.pinned_views(asked)[0])
+    meeting(asked, current, *runs.pinned_views(asked))
 else:
     pins, pin_problems = runs.pinned_views(asked)
     pinned = next((run for pin, run in pins if pin.key == asked.base), None)
-    header(verdict(current.scenario, current.summary, pinned and pinned.summary, cards.base_name(asked)), asked)
+    header(verdict(current.scenario, current.summary, pinned and pinned.summary, asked.base_name), asked)
     tiles(current, pinned)
     cards.banners(current, pin_problems)
-    cards.pin_legend(asked)
+    cards.pin_legend(asked, pins)
     left, right = st.columns(2, gap="small")
     with left:
         cards.throughput(current, pins)

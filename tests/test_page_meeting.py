@@ -65,3 +65,11 @@ def test_stepping_moves_no_knob() -> None:
     app.button(key="meeting_next").click().run()
     assert app.session_state.asked.scenario == before
     assert set(app.query_params) == {"n", "meet", "p1", "p2"}
+
+
+def test_a_broken_pin_is_told_in_one_sentence_and_the_other_keeps_its_name() -> None:
+    app = open_page(meet="1", p1="garbage", p2=PINS["p2"])
+    assert [warning.value.partition(" is ")[0] for warning in app.warning] == ["Pin 1 cannot be shown: p1"]
+    assert headline(app) == verdict(view(8).scenario, view(8).summary, view(16).summary, "pin 2")
+    app.button(key="meeting_next").click().run()
+    assert where(app).startswith("Run 2 of 2: **pin 2 (rate 16)**")

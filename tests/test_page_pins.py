@@ -3,11 +3,18 @@
 from urllib.parse import urlencode
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from sim.keys import pack, to_query
 from sim.presets import preset, preset_names
 from sim.scenario import with_values
 from tests.page_script import QUICK, headline, open_page, turn
+
+
+def legend(app: AppTest) -> str:
+    """The line that says which pin is which."""
+    (found,) = [each.proto.body for each in app.get("html") if "<span title=" in each.proto.body]
+    return found
 
 
 def test_a_pin_turns_the_tiles_into_differences() -> None:
@@ -67,7 +74,8 @@ def test_four_runs_can_be_pinned_and_no_fifth() -> None:
     ]
     assert [pin.scenario.workload.arrivals.rate_rps for pin in pins] == [8, 6, 10, 12]
     assert len({pin.dash for pin in pins}) == 4
-    assert any("**pin 4** (dash and dot): rate 12" in caption.value for caption in app.caption)
+    assert "<b>pin 4</b> (dash and dot): rate 12</span>" in legend(app)
+    assert "<b>pin 1</b> (dashed, compared): Chat</span>" in legend(app)
 
 
 def test_the_chosen_pin_changes_the_deltas_and_not_the_numbers() -> None:
@@ -94,8 +102,10 @@ def test_unpinning_the_compared_run_compares_with_the_first_of_the_others() -> N
 
 def test_a_broken_pin_is_told_and_the_others_stay() -> None:
     app = open_page(p1="garbage", p2=pack({"v": "1", "preset": "chat", "n": QUICK}))
-    assert any("The pinned run cannot be shown: p1 is 'garbage'" in warning.value for warning in app.warning)
+    assert any("Pin 1 cannot be shown: p1 is 'garbage'" in warning.value for warning in app.warning)
     assert "against pin 2" in headline(app)
+    assert "pin 1" not in legend(app)
+    assert "<b>pin 2</b> (dotted, compared): Chat</span>" in legend(app)
 
 
 @pytest.mark.parametrize("name", preset_names("explore"))

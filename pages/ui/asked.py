@@ -38,6 +38,11 @@ class Asked:
         return next((pin for pin in self.pins if pin.key == self.base), None)
 
     @property
+    def base_name(self) -> str:
+        """What sentences call it; alone it needs no number."""
+        return "the pinned run" if self.base_pin is None or len(self.pins) == 1 else self.base_pin.name
+
+    @property
     def pinned(self) -> Scenario | None:
         """Its scenario, unless it was refused."""
         return self.base_pin.scenario if self.base_pin else None

@@ -29,26 +29,20 @@ TRADE_OFFS = {"load": "against load", "frontier": "per user and per GPU"}
 
 
 def banners(current: RunView, pin_problems: Sequence[str]) -> None:
-    """Reasons to read the run with care."""
+    """Reasons to read the run with care, and pinned runs that are missing."""
     found = [banner.text for banner in banners_of(current.summary, current.cost_band)]
-    found += [f"The pinned run cannot be shown: {problem}" for problem in pin_problems]
     with st.container(key="banners", gap="xxsmall"):
-        for sentence in found:
+        for sentence in (*found, *pin_problems):
             st.warning(sentence, icon=":material/warning:")
-        if not found:  # a line is always there, so that curves do not jump when a warning comes
+        if not found and not pin_problems:  # a line is always there, so that curves do not jump when a warning comes
             st.caption(all_clear(current.summary, current.cost_band))
 
 
-def base_name(asked: Asked) -> str:
-    """What the verdict calls the run that it compares with."""
-    return "the pinned run" if asked.base_pin is None or len(asked.pins) == 1 else asked.base_pin.name
-
-
-def pin_legend(asked: Asked) -> None:
-    """Which dash is which run, where there are several."""
-    if len(asked.pins) > 1:
+def pin_legend(asked: Asked, pins: Pins) -> None:
+    """Which dash is which run, where there are several: a line, however long their labels are."""
+    if len(asked.pins) > 1 and pins:
         with st.container(key="pin_legend"):
-            st.caption(f"{legend([pin.label for pin in asked.pins])}. Numbers compare with {base_name(asked)}.")
+            st.html(legend([(pin.name, pin.dash, pin.label, pin.key == asked.base) for pin, _ in pins]))
 
 
 def throughput(current: RunView, pins: Pins) -> None:

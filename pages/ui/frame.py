@@ -7,6 +7,7 @@ from ui.asked import Asked, Pin
 from ui.history import remember
 from ui.knobs import MOVED, knobs, reset, standing
 from ui.live_plot import preload
+from ui.numbers import set_numbers
 
 from sim.errors import ScenarioError
 from sim.keys import (
@@ -43,6 +44,7 @@ def frame() -> Asked:
     shown, carried = st.container(), st.container(key="carried")
     with carried:
         preload()
+        set_numbers()
         for key in CARRIED:
             st.text_input(key, key=key, bind="query-params", label_visibility="collapsed")
     with shown:
@@ -199,12 +201,13 @@ def _base(name: str) -> tuple[Scenario, str]:
 def _pins(current: dict[str, str]) -> tuple[Pin, ...]:
     """The pinned runs of the link, in order of their keys."""
     taken = [key for key in PINS if st.session_state[key]]
-    found = [_unpacked(key) for key in taken]
-    words = labels([query for query, _, _ in found], current) if found else []
+    found = {key: _unpacked(key) for key in taken}
+    readable = {key: query for key, (query, scenario, _) in found.items() if scenario is not None}
+    label_of = dict(zip(readable, labels(list(readable.values()), current), strict=True))
     return tuple(
-        Pin(key, name, dash, label, scenario, refusal)
-        for key, name, dash, label, (_, scenario, refusal) in zip(
-            taken, names(len(taken)), theme.PIN_DASHES, words, found, strict=False
+        Pin(key, name, dash, label_of.get(key, "cannot be shown"), scenario, refusal)
+        for (key, (_, scenario, refusal)), name, dash in zip(
+            found.items(), names(len(taken)), theme.PIN_DASHES, strict=False
         )
     )
 

@@ -60,7 +60,7 @@ def meeting_button() -> None:
     )
 
 
-def meeting(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]]) -> None:
+def meeting(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]], pin_problems: Sequence[str]) -> None:
     """Draw the page."""
     st.html(_CSS)
     runs = [Shown(CURRENT, "", current), *(Shown(pin.name, pin.label, run) for pin, run in pins)]
@@ -70,12 +70,14 @@ def meeting(asked: Asked, current: RunView, pins: Sequence[tuple[Pin, RunView]])
     against = None if base is None or base is shown.run else base
     with st.container(horizontal=True, key="head"):
         with st.container(key="verdict"):
-            called = asked.base_pin.name if asked.base_pin and len(pins) > 1 else "the pinned run"
-            told = verdict(shown.run.scenario, shown.run.summary, against and against.summary, called)
-            headline(told)
+            headline(verdict(shown.run.scenario, shown.run.summary, against and against.summary, asked.base_name))
         _steps(place, len(runs))
     with st.container(key="meeting_where"):
         st.markdown(_where(shown, place, len(runs), shown.run.cost_band.text))
+    if pin_problems:
+        with st.container(key="banners", gap="xxsmall"):
+            for sentence in pin_problems:
+                st.warning(sentence, icon=":material/warning:")
     _pictures(shown, [each for each in runs if each is not shown])
 
 

@@ -40,7 +40,7 @@ def positions(asked: Asked, pins: cards.Pins, trade_off: LoadFeed | FrontierFeed
     rates, latency = st.session_state.show_throughput, st.session_state.show_latency
     base = [each for each in pins if each[0].key == asked.base]
     pinned = base[0][1].summary if base else None
-    name = cards.base_name(asked)
+    name = asked.base_name
 
     def show(scenario: Scenario, run: RunView) -> Position:
         figures = {

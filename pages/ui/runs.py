@@ -112,14 +112,15 @@ def current_view(asked: Asked) -> tuple[RunView | None, str]:
 
 
 def pinned_views(asked: Asked) -> tuple[list[tuple[Pin, RunView]], list[str]]:
-    """The pinned runs with the same random numbers and at the same operating point; and why others are missing."""
+    """The pinned runs with the same random numbers and at the same operating point; a sentence on each other one."""
     found: list[tuple[Pin, RunView]] = []
     problems: list[str] = []
     for pin in asked.pins:
         try:
             found.append((pin, _of_pin(pin, asked)))
         except ScenarioError as error:
-            problems.append(str(error))
+            who = "The pinned run" if len(asked.pins) == 1 else pin.name.capitalize()
+            problems.append(f"{who} cannot be shown: {error}.")
     return found, problems
 
 

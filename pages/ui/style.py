@@ -35,6 +35,10 @@ _CSS = """
 .st-key-banners [data-testid="stAlertContainer"] {padding: .1rem .7rem; min-height: 0;}
 .st-key-banners p {font-size: .85rem; line-height: 1.5rem;}
 .st-key-pin_legend {margin-top: -.45rem;}
+.st-key-pin_legend [data-testid="stHtml"] {
+  display: grid; grid-auto-flow: column; justify-content: start; column-gap: 1.2rem; font-size: .875rem; opacity: .82;
+}
+.st-key-pin_legend span {white-space: nowrap; overflow: hidden; text-overflow: ellipsis;}
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
 :is(.st-key-card_limits, .st-key-card_terms) :is(li, p):not([class*="st-key-cardhead_"] *) {
   font-size: .84rem; line-height: 1.35;
@@ -71,6 +75,7 @@ _CSS = """
 @media (max-width: 900px) {
   .st-key-head {flex-wrap: wrap; padding-bottom: .3rem;}
   .st-key-head > :has(.st-key-verdict) {min-width: 100%;}
+  .st-key-pin_legend [data-testid="stHtml"] {grid-auto-flow: row;}
   [data-testid="stMain"] [data-testid="stHorizontalBlock"]:has(> [data-testid="stColumn"]) {flex-wrap: wrap;}
   [data-testid="stMain"] [data-testid="stColumn"] {min-width: 9.5rem;}
   [data-testid="stMain"] [data-testid="stColumn"]:has([class*="st-key-card_"]) {min-width: 100%;}

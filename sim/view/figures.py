@@ -90,7 +90,7 @@ def distribution(current: Distribution, pins: Sequence[Pinned[Distribution]] = (
             yaxis=axis("share of values at or below (%)", range=[-2, 103], tickvals=[0, 25, 50, 75, 100]),
             shapes=_limit_shapes(limit[0]) if limit else [],
             annotations=notes,
-            legend=theme.CORNER_LEGEND if len(pins) > 2 else theme.TOP_LEGEND,
+            legend=theme.CORNER_LEGEND if len(pins) > 1 else theme.TOP_LEGEND,
         ),
     )
 

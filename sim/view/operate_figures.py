@@ -103,9 +103,9 @@ def margins(
         is_log = margin.values[0] > 0
         ends = positive_range([[*margin.values, present[key]]])
         axes[f"{xaxis[0]}axis{xaxis[1:]}"] = (
-            log_axis(f"{margin.label}, log scale", *ends, domain=domain, anchor="y2")
+            log_axis(_on_two_lines(margin.label, ", log scale"), *ends, domain=domain, anchor="y2")
             if is_log
-            else axis(margin.label, domain=domain, anchor="y2", rangemode="tozero", nticks=4)
+            else axis(_on_two_lines(margin.label), domain=domain, anchor="y2", rangemode="tozero", nticks=4)
         )
         traces.append(_column(values, [100 * each.preempted for each in found], "preempted (%)", xaxis, "y", PREEMPTED))
         rates = [each.output_tokens_per_s for each in found]
@@ -123,10 +123,15 @@ def margins(
             yaxis2=axis(rate_title, rangemode="tozero", domain=[0, 0.44], nticks=4),
             shapes=shapes,
             annotations=[] if is_complete else [note(INCOMPLETE)],
-            margin={"l": WIDER_MARGIN_PX, "r": 14, "t": 22, "b": 38},
+            margin={"l": WIDER_MARGIN_PX, "r": 14, "t": 22, "b": 52},
             **axes,
         ),
     )
+
+
+def _on_two_lines(label: str, scale: str = "") -> str:
+    """A title that does not reach the next panel's in a narrow window: its brackets below."""
+    return label.replace(" (", f"{scale}<br>(", 1)
 
 
 def _gain(points: Sequence[CapPoint], base: CapPoint, retry: Retry) -> go.Scatter:

@@ -1,11 +1,11 @@
 """Pinned runs as people tell them apart: a number, a dash, and what sets each of them apart from the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 
 from sim.keys import EDITS, KEYS, LINK_VERSION, MIX, PRESET
 from sim.presets import preset, preset_names
 from sim.systems import SYSTEMS
-from sim.view import theme
 from sim.view.knobs import KNOBS
 from sim.view.scheduler_knobs import SYSTEM
 
@@ -44,12 +44,22 @@ def labels(pins: Sequence[Query], current: Query) -> list[str]:
     return [_label(pin, _shared(every), with_title=not has_one_preset) for pin in pins]
 
 
-def legend(found: Sequence[str]) -> str:
-    """Which dash is which run, in a line."""
-    return " · ".join(
-        f"**{name}** ({DASH_WORDS[dash]}): {label}"
-        for name, label, dash in zip(names(len(found)), found, theme.PIN_DASHES, strict=False)
+def legend(pins: Iterable[tuple[str, str, str, bool]]) -> str:
+    """Which dash is which run, as HTML: an element each, which shows its whole text at the pointer where it is cut off.
+
+    Parameters
+    ----------
+    pins : iterable of tuple
+        Name, dash and label of each, and whether numbers are compared with it.
+    """
+    return "".join(
+        _legend_entry(name, f" ({DASH_WORDS[dash]}{', compared' if is_base else ''}): {label}")
+        for name, dash, label, is_base in pins
     )
+
+
+def _legend_entry(name: str, more: str) -> str:
+    return f'<span title="{escape(name + more)}"><b>{escape(name)}</b>{escape(more)}</span>'
 
 
 def _shared(every: Sequence[Query]) -> set[tuple[str, str]]:

@@ -96,6 +96,21 @@ def test_four_pins_have_four_dashes_and_names_and_a_reload_keeps_them(server, pa
     assert "against pin 1" in page.get_by_role("heading", level=1).inner_text()
 
 
+def test_four_long_labels_of_pins_take_one_line_and_are_told_whole_at_the_pointer(server, page, settled):
+    far = {"outputcv": "2", "outputmean": "512", "seqs": "64", "gpu": "H200"}
+    pins = {f"p{i}": pack({"v": "1", "preset": "chat", "n": "1000", **far, "rate": str(2 * i)}) for i in (1, 2, 3, 4)}
+    page.goto(f"{server}/?{urlencode(pins)}&{QUICK}")
+    settled()
+    shown = page.locator(".st-key-pin_legend span")
+    assert shown.count() == 4
+    boxes = [each.bounding_box() for each in shown.all()]
+    assert len({box["y"] for box in boxes}) == 1
+    assert boxes[-1]["x"] + boxes[-1]["width"] <= 1440
+    assert "output spread 2" in shown.first.get_attribute("title")
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("e => e.scrollHeight") <= main.evaluate("e => e.clientHeight")  # all four charts in sight
+
+
 def test_knobs_survive_a_visit_to_another_page_and_back(server, page, settled):
     page.goto(f"{server}/?rate=5&{QUICK}")
     settled()

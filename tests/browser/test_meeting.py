@@ -18,6 +18,13 @@ def names(page):
     )
 
 
+def lowest_chart(page):
+    """Where the lower of the two pictures ends, in pixels."""
+    return page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(e => e.getBoundingClientRect().bottom))"
+    )
+
+
 def stepped(page, key, text):
     page.keyboard.press(key)
     page.get_by_text(text, exact=False).wait_for()
@@ -43,6 +50,18 @@ def test_keys_step_through_the_runs_and_end_it(server, page, settled):
     assert "meet" not in page.url
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720)])
+def test_a_broken_pin_is_told_in_one_sentence_and_all_fits_the_screen(server, page, settled, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(f"{server}/?{urlencode({'meet': '1', 'n': '1000', **PINS, 'p3': 'garbage'})}")
+    settled(charts=2)
+    assert page.get_by_role("alert").locator("p").all_text_contents() == [
+        "Pin 3 cannot be shown: p3 is 'garbage'; packed values of at most a megabyte are needed."
+    ]
+    assert names(page) == ["pin 1", "pin 2", "current"]
+    assert lowest_chart(page) <= size[1]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
 def test_it_fits_the_screen_and_is_accessible(server, page, settled, violations, scheme, size):
@@ -50,9 +69,6 @@ def test_it_fits_the_screen_and_is_accessible(server, page, settled, violations,
     page.emulate_media(color_scheme=scheme)
     page.goto(server + LINK)
     settled(charts=2)
-    lowest = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(e => e.getBoundingClientRect().bottom))"
-    )
-    assert lowest <= size[1]
+    assert lowest_chart(page) <= size[1]
     assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('h1')).fontSize)") >= 28
     assert violations() == ""

@@ -40,4 +40,8 @@ def test_departures_are_called_as_their_knobs_are():
 
 
 def test_the_legend_names_each_dash():
-    assert legend(["rate 6", "Chat"]) == "**pin 1** (dashed): rate 6 · **pin 2** (dotted): Chat"
+    told = legend([("pin 1", "dash", "rate 6", True), ("pin 3", "11px,2px", "cap <1000>", False)])
+    assert told == (
+        '<span title="pin 1 (dashed, compared): rate 6"><b>pin 1</b> (dashed, compared): rate 6</span>'
+        '<span title="pin 3 (long dashes): cap &lt;1000&gt;"><b>pin 3</b> (long dashes): cap &lt;1000&gt;</span>'
+    )
