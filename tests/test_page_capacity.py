@@ -15,7 +15,7 @@ from sim.studies.bill import HOURS_PER_MONTH, bill, price_of
 from sim.studies.capacity import capacity
 from sim.studies.capacity_search import Server, search_long_enough
 from sim.studies.load_curve import without_load
-from sim.view.theme import short_number
+from sim.view.number_words import short_number
 from tests.page_script import finished, headline, open_page, turn
 
 N = "3000"

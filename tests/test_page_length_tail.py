@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sim.simulate import simulate
-from sim.view.theme import short_percent
+from sim.view.number_words import short_percent
 from tests.page_script import finished, headline, open_page, turn
 
 TIGHT = {"preset": "memory-pressure", "n": "600"}

@@ -12,7 +12,7 @@ from pages.ui.live_plot import json_of
 from sim.presets import preset
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.view.theme import short_percent
+from sim.view.number_words import short_percent
 from tests.page_script import finished, headline, open_page, turn
 
 N = "800"

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from sim.studies.predictor.error_map import TWICE
 from sim.studies.predictor.uses import Use, own_error, run, with_error
 from sim.studies.saturated import saturated
-from sim.view.theme import short_number
+from sim.view.number_words import short_number
 from tests.page_script import finished, headline, open_page, turn
 from tests.test_page_length_tail import charts
 

@@ -21,9 +21,9 @@ from sim.studies.capacity_search import Searched
 from sim.view import capacity as words
 from sim.view import capacity_figures as figures
 from sim.view.capacity import Option, Terms
+from sim.view.number_words import UNDEFINED
 from sim.view.predictor import basis_note
 from sim.view.steps import powers_of_two
-from sim.view.theme import UNDEFINED
 
 USUAL_GPUS = ("H100-SXM", "A100-80G-SXM", "H200", "B200", "GB200")  # measured, and linked by NVLink
 ROW_PX, TABLE_ROWS = 27, 15  # more of them scroll

@@ -14,7 +14,7 @@ from sim.systems import system_names
 from sim.view import compare as words
 from sim.view import compare_figures as figures
 from sim.view.capacity import arrivals_note
-from sim.view.theme import UNDEFINED, short_percent
+from sim.view.number_words import UNDEFINED, short_percent
 
 ROW_PX = 27
 SCHEDULER_PX = 150

@@ -15,9 +15,9 @@ from sim.scenario import Scenario
 from sim.studies.length_profile import profile_of, real_profiles
 from sim.view import data_figures, length_figures
 from sim.view.length_tail import likeness
+from sim.view.number_words import counted
 from sim.view.run_view import RunView
 from sim.view.server_now import beside, beside_rows
-from sim.view.theme import counted
 from sim.view.your_data import (
     FEWEST_POINTS,
     KINDS,

@@ -10,7 +10,7 @@ from sim.errors import DataError, ScenarioError
 from sim.keys import EDITS, KEYS, MIX, PRESET, pack, to_query, unpack, value_of
 from sim.scenario import Scenario, scenario_of_json
 from sim.view.form import base_scenario
-from sim.view.theme import counted
+from sim.view.number_words import counted
 from sim.view.your_data import TRAFFIC
 from sim.workload import Trace, read_trace
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
 
-from sim.view.theme import UNDEFINED
+from sim.view.number_words import UNDEFINED
 
 ROW_PX, FIGURE_PX, WIDER_PX = 27, 56, 76
 LONG_NAME = 6  # characters of a heading that needs more room

@@ -13,8 +13,8 @@ from sim.keys import MEETING
 from sim.view import alt, figures, theme
 from sim.view.enlarged import enlarged
 from sim.view.lines import CURRENT, Pinned
+from sim.view.number_words import counted
 from sim.view.run_view import RunView
-from sim.view.theme import counted
 from sim.view.verdict import verdict
 
 ON = "1"

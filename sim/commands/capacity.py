@@ -19,8 +19,8 @@ from sim.studies.deployments import fitting, named
 from sim.studies.load_curve import is_closed, load_of, with_rate
 from sim.summary import versions
 from sim.view.capacity import arrivals_note
+from sim.view.number_words import counted
 from sim.view.summary_rows import count, number
-from sim.view.theme import counted
 
 Row = dict[str, Any]
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from sim.studies.load_curve import LoadPoint
 from sim.view.curves import Distribution
 from sim.view.memory import MEMORY_STYLE, RowStyle
+from sim.view.number_words import short_number, short_percent
 from sim.view.quantity import Quantity
 from sim.view.run_view import RunView
-from sim.view.theme import short_number, short_percent
 from sim.view.time_use import TIME_STYLE
 
 

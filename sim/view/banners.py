@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from sim.cost import Band
-from sim.view.theme import counted
+from sim.view.number_words import counted
 
 Summary = Mapping[str, Any]
 Kind = Literal["unstable", "out_of_memory", "too_short", "uncalibrated", "incomplete"]

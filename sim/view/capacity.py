@@ -10,9 +10,9 @@ from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import Capacity, combined
 from sim.studies.capacity_search import OUT_OF_REACH, Searched
 from sim.studies.deployments import named
+from sim.view.number_words import UNDEFINED, counted, short_number, short_percent, short_time
 from sim.view.quantity import LIMIT_NAMES
 from sim.view.summary_rows import count
-from sim.view.theme import UNDEFINED, counted, short_number, short_percent, short_time
 from sim.view.tiles import Tile, relative_change
 
 SEARCHING = "Searching for the largest rate that one replica sustains …"

@@ -9,7 +9,8 @@ from sim.studies.bill import Bill
 from sim.view import theme
 from sim.view.capacity import Option, Terms, cost_of, dollars, gpus_words
 from sim.view.lines import INCOMPLETE, across, note
-from sim.view.theme import axis, layout, short_number
+from sim.view.number_words import short_number
+from sim.view.theme import axis, layout
 from sim.view.tiles import relative_change
 
 ROUGH = "hatched: step times are a rough estimate"

@@ -12,7 +12,7 @@ from sim.studies.rate_search import WIDTH
 from sim.studies.reach import TARGET
 from sim.systems import SYSTEMS, reads_predictor
 from sim.systems.knobs_read import is_in_general_loop
-from sim.view.theme import listed, short_number, short_percent, short_time
+from sim.view.number_words import listed, short_number, short_percent, short_time
 
 DEFAULT = ("static", "vllm_v1", "sarathi", "s3", "rank")  # more of them take longer than a page may
 NEARLY = 0.99  # of the best: as good as it

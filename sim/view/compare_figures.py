@@ -11,7 +11,8 @@ from sim.studies.reach import TARGET
 from sim.view import theme
 from sim.view.compare import title
 from sim.view.lines import INCOMPLETE, Style, note, positive_range, short
-from sim.view.theme import axis, layout, log_axis, short_percent
+from sim.view.number_words import short_percent
+from sim.view.theme import axis, layout, log_axis
 
 COLORS = (theme.BLUE, theme.VERMILION, theme.GREEN, theme.PURPLE, theme.ORANGE, theme.SKY, theme.GREY, theme.BLUE)
 DASHES = ("solid", "dash", "dot", "dashdot", "solid", "dash", "longdash", "dot")

@@ -16,8 +16,9 @@ from sim.view.curves import Distribution, OverTime
 from sim.view.ledger_figures import stacked
 from sim.view.lines import CURRENT, Pinned, across, line, note, positive_range, runs
 from sim.view.memory import MEMORY_STYLE
+from sim.view.number_words import short_percent
 from sim.view.quantity import Quantity
-from sim.view.theme import axis, layout, log_axis, short_percent
+from sim.view.theme import axis, layout, log_axis
 
 NO_VALUES = "no values: nothing finished, or all tokens of an answer come at once"
 TIME_AXIS = "time since first arrival (s)"

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 from sim.studies.frontier import FrontierPoint, is_dominated
 from sim.view import theme
 from sim.view.lines import INCOMPLETE, Pinned, Style, note, positive_range, runs, short
-from sim.view.theme import axis, layout, log_axis, short_number
+from sim.view.number_words import short_number
+from sim.view.theme import axis, layout, log_axis
 
 DOMINATED = "○ another point is better in both"
 NO_USERS = "all tokens of an answer come at once: there is no interactivity to show"
@@ -18,7 +19,6 @@ GPU_AXIS = "output tokens/s of one GPU"
 FREE_CORNER: dict[str, Any] = {"x": 0.995, "y": 0.985, "xanchor": "right", "yanchor": "top"}  # better than any point
 FREE_CORNER_OF_LOG = {"x": 0.0, "y": 0.01}  # which lines bend away from
 FADED = 0.35
-MARK = {"symbol": "diamond", "size": 12, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 LABEL_ROOM = (0.09, 0.1)  # shares of the axes: labels nearer than that in both would lie on each other
 FEW_PINS = 2  # with more of them the legend needs the whole line
 
@@ -177,7 +177,7 @@ def _mark(points: Sequence[FrontierPoint], knob: str, here: int | None, name: st
             name=name,
             mode="markers",
             cliponaxis=False,
-            marker=MARK,
+            marker=theme.THIS_RUN,
             **text,
         )
         for point in found

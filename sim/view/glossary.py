@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sim.view import quantity
-from sim.view.theme import short_number, short_time
+from sim.view.number_words import short_number, short_time
 
 Summary = Mapping[str, Any]
 

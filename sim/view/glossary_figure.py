@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 
 from sim.view import theme
 from sim.view.glossary import TIMES_A_TOKEN, number_of
-from sim.view.theme import axis, layout, short_time
+from sim.view.number_words import short_time
+from sim.view.theme import axis, layout
 
 
 def times_a_token(summary: Mapping[str, Any]) -> go.Figure:

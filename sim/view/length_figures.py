@@ -149,7 +149,7 @@ def _own(cv: float, y: float, style: dict[str, Any], yaxis: str, unit: str) -> g
         uid=f"{yaxis} own {style['color']}",
         mode="markers",
         name="own outputs",
-        marker={"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}},
+        marker=theme.THIS_RUN,
         legendgroup="own",
         showlegend=yaxis == "y" and style is AS_ASKED,
         hovertemplate=f"%{{y:,.4~g}} {unit} with its own outputs",

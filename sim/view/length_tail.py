@@ -17,8 +17,8 @@ from sim.studies.counterfactuals import (
     is_offered,
 )
 from sim.studies.length_profile import Profile
+from sim.view.number_words import short_number, short_percent
 from sim.view.paths import NO_PATH, PATH_STYLE, memory_steps, time_steps
-from sim.view.theme import short_number, short_percent
 
 Summary = Mapping[str, Any]
 

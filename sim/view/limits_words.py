@@ -16,7 +16,7 @@ from sim.studies.predictor.break_even import (
 )
 from sim.studies.predictor.error_map import OBJECTIVES, Found, Objective
 from sim.studies.predictor.uses import Measured, Use
-from sim.view.theme import short_percent, short_time
+from sim.view.number_words import short_percent, short_time
 
 
 def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:

@@ -15,7 +15,6 @@ from sim.view.theme import axis, layout, log_axis
 
 RELEASED = "curve: before the knob was moved"
 UNSTABLE = "○ queue grows"
-MARK = {"symbol": "diamond", "size": 11, "color": theme.ORANGE, "line": {"width": 1.2, "color": theme.BLUE}}
 
 
 def load_title(scenario: Scenario) -> str:
@@ -123,7 +122,7 @@ def _mark(point: LoadPoint, quantity: Quantity) -> list[go.Scatter]:
             uid=f"{yaxis} this run",
             mode="markers",
             cliponaxis=False,
-            marker=MARK,
+            marker=theme.THIS_RUN,
             name="this run",
             legendgroup="this run",
             showlegend=yaxis == "y",

@@ -8,7 +8,7 @@ import numpy as np
 from sim.scenario import Scenario
 from sim.studies.caps import CapPoint
 from sim.studies.margins import Margin, MarginPoint
-from sim.view.theme import short_number, short_percent, short_time
+from sim.view.number_words import short_number, short_percent, short_time
 from sim.workload.retries import Retry
 
 NOT_KNOWN = "What a cap costs here cannot be computed."

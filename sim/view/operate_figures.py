@@ -10,8 +10,9 @@ from sim.studies.caps import CapPoint, in_order
 from sim.studies.margins import Margin, MarginPoint
 from sim.view import theme
 from sim.view.lines import INCOMPLETE, Style, across, note, positive_range
+from sim.view.number_words import short_number
 from sim.view.operate import CLIENTS
-from sim.view.theme import axis, layout, log_axis, short_number
+from sim.view.theme import axis, layout, log_axis
 from sim.workload.retries import Retry
 
 WIDER_MARGIN_PX = theme.LEFT_MARGIN_PX + 12  # beside ticks of thousands there stands a title of two lines

@@ -24,9 +24,9 @@ from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
 from sim.studies.predictor.worth import Worth
 from sim.view.capacity import gpus_words
 from sim.view.limits_words import limit_clause
+from sim.view.number_words import listed, short_number, short_percent, short_time
 from sim.view.quantity import GOODPUT, OUTPUT_RATE, PREEMPTIONS, TPOT, Quantity
 from sim.view.summary_rows import count
-from sim.view.theme import listed, short_number, short_percent, short_time
 
 MISSING = "-"
 NEARLY_ALL = 0.8  # of answers in their right class: then that is nearly always the same one

@@ -12,9 +12,10 @@ from sim.studies.predictor.published import LESSON, PublishedHere
 from sim.studies.predictor.uses import Measured
 from sim.view import theme
 from sim.view.lines import INCOMPLETE, across, note, short
+from sim.view.number_words import short_percent
 from sim.view.predictor import QUANTITIES, SHORT_NAMES, shown
 from sim.view.quantity import Quantity
-from sim.view.theme import SHORT_TICKS, axis, layout, short_percent
+from sim.view.theme import SHORT_TICKS, axis, layout
 
 FACTORS = {-2: "¼x", -1: "½x", 0: "1x", 1: "2x", 2: "4x"}  # by powers of two of the bias
 BIAS_AXIS = "error direction: every prediction so many times the likeliest length"

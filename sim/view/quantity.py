@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sim.view.theme import short_number, time_parts
+from sim.view.number_words import short_number, time_parts
 
 TIMES = ("s", "ms")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sim.studies.routing import Split
-from sim.view.theme import short_percent, short_time
+from sim.view.number_words import short_percent, short_time
 
 
 def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.benchmarks import Scrape
+from sim.view.number_words import UNDEFINED, short_number, time_parts
 from sim.view.run_view import RunView
-from sim.view.theme import UNDEFINED, short_number, time_parts
 
 Floats = NDArray[np.float64]
 IN_USE = ("held_typical", "held_straggler", "fragmentation", "finished_held", "reserved_unused")  # what vLLM counts

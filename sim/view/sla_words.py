@@ -9,8 +9,8 @@ from sim.scenario import Scenario
 from sim.studies.sla import ASSUMED, Attained, Breaking
 from sim.summary import HEAVY_TAIL_RATIO, LONGER
 from sim.system_spec import AssumedLengths
+from sim.view.number_words import listed, percent_beside, short_percent, short_time
 from sim.view.quantity import LIMIT_NAMES
-from sim.view.theme import percent_beside, short_percent, short_time
 
 
 def sla_table(rows: Sequence[Attained]) -> dict[str, list[Any]]:
@@ -82,8 +82,8 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
 
 def paragraph(scenario: Scenario, target: float, rows: Mapping[str, Attained], broken: Breaking | None) -> str:
     """The target with what it assumes, ready to paste into a document."""
-    limits = " and ".join(
-        f"{LIMIT_NAMES[field]} of at most {short_time(limit / 1000)}" for field, limit in scenario.slo.limits_ms.items()
+    limits = listed(
+        [f"{LIMIT_NAMES[field]} of at most {short_time(ms / 1000)}" for field, ms in scenario.slo.limits_ms.items()]
     )
     article, deployment = "an" if limits.startswith("E") else "a", scenario.deployment
     server = f"{deployment.named_gpus} with {deployment.model}"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sim.view.theme import short_time
+from sim.view.number_words import short_time
 
 Summary = dict[str, Any]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sim.studies.theatre import Chunk, Life, State
 from sim.studies.theatre_play import Play
 from sim.systems import PREEMPTIVE_ORDERS, Choices
-from sim.view.theme import counted, short_time
+from sim.view.number_words import counted, short_time
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from sim.view.number_words import UNDEFINED, counted, short_number, short_percent
 from sim.view.quantity import (
     GOODPUT,
     KV_USE,
@@ -14,7 +15,6 @@ from sim.view.quantity import (
     TTFT,
     Quantity,
 )
-from sim.view.theme import UNDEFINED, short_number, short_percent
 
 Summary = Mapping[str, Any]
 SAME = 5e-4  # relative; a smaller change would show as 0.0 %
@@ -140,7 +140,7 @@ def _held_by_stragglers(summary: Summary) -> str:
 def _preempted(summary: Summary) -> str:
     """Of how many requests, and what became of their KV where it was not thrown away."""
     preempted = summary["metrics"]["preempted_requests"]
-    text = f"{preempted:,} request{'' if preempted == 1 else 's'}"
+    text = counted(preempted, "request")
     swaps, failures = (summary["counters"].get(name, 0) for name in ("swaps", "oom_count"))
     if failures:
         return f"{text}, {failures:,} out of memory"

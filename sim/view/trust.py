@@ -9,6 +9,7 @@ import numpy as np
 
 from sim.cost.band import CALIBRATED_PERCENT
 from sim.studies.validation.targets import targets
+from sim.view.number_words import counted
 
 Report = Mapping[str, Any]
 Standing = Literal["met", "missed", "in band", "outside band", "no limit"]
@@ -146,10 +147,6 @@ def _amount(value: float | None, unit: str) -> str:
     return "-" if value is None else f"{_rounded(value)} {unit}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _rounded(value: float) -> str:
     """Errors of a few percent to a tenth, others whole: more digits say nothing about the next deployment."""
     return f"{round(value, 1 if value < 10 else 0):g}"
@@ -173,7 +170,7 @@ def _step_times(part: Report) -> Iterator[Comparison]:
         inside = [row for row in part["deployments"] if all(row[key] == group[key] for key in keys)]
         limits = [target["limit"] for target in targets({"step_times": {"deployments": inside}})]
         what = f"step time, {group['family']}, {group['gpu']}, {ORIGINS.get(group['derivation'], group['derivation'])}"
-        remark = f"mean of {_count(group['deployments'], 'deployment')}"
+        remark = f"mean of {counted(group['deployments'], 'deployment')}"
         remark += "; own coefficients" if what.endswith(OLD_ENGINE) else ""
         limit = min(limits, default=None)
         yield Comparison("Step times", what, group["rows"], group["error_percent"], "%", limit, True, remark)
@@ -203,7 +200,7 @@ def _serving(servers: Sequence[Report]) -> Iterator[Comparison]:
         error = float(np.average([row["tpot_error_percent"] for row in rows], weights=weights))
         bands = [float(found[1]) for row in rows if (found := PERCENT.search(row["band"]))]
         name = f"{ENGINES.get(engine, engine)}, {kind}, {gpu}"
-        remark = _count(len(rows), "server") + ("" if engine == "vllm" else f"; {OTHER_ENGINE}")
+        remark = counted(len(rows), "server") + ("" if engine == "vllm" else f"; {OTHER_ENGINE}")
         remark += "" if bands else f"; {rows[0]['band']}"
         yield Comparison(
             "Serving benchmarks", f"TPOT in closed loop, {name}", sum(weights), error, "%", max(bands, default=None),
@@ -212,7 +209,7 @@ def _serving(servers: Sequence[Report]) -> Iterator[Comparison]:
         calibrated = [row["calibrated_error_percent"] for row in rows if row["calibrated_error_percent"] is not None]
         if calibrated:
             what = f"calibrated on the other points, {name}"
-            mean, remark = float(np.mean(calibrated)), f"mean of {_count(len(calibrated), 'server')}"
+            mean, remark = float(np.mean(calibrated)), f"mean of {counted(len(calibrated), 'server')}"
             yield Comparison("Serving benchmarks", what, sum(weights), mean, "%", CALIBRATED_PERCENT, False, remark)
 
 

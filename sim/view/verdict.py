@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.scenario import Scenario
-from sim.view.theme import percent_beside, short_number, short_percent, short_time
+from sim.view.number_words import percent_beside, short_number, short_percent, short_time
 from sim.view.tiles import relative_change, value_of
 
 Summary = Mapping[str, Any]

@@ -13,7 +13,7 @@ from sim.lengths_spec import Lengths, Quantiles
 from sim.scenario import Scenario
 from sim.studies.length_profile import Outputs
 from sim.studies.load_curve import mean_rate_rps
-from sim.view.theme import counted, short_number, short_percent
+from sim.view.number_words import counted, short_number, short_percent
 from sim.workload import Trace
 
 Data = Trace | Benchmark | Scrape

@@ -8,7 +8,7 @@ import pytest
 from sim.presets import preset
 from sim.simulate import simulate
 from sim.studies.caps import cap_point
-from sim.view.theme import short_percent
+from sim.view.number_words import short_percent
 from sim.workload.retries import Retry
 from tests.browser.answers import number, press, verdict
 from tests.browser.rest import wait_for_results

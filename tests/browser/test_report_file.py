@@ -9,7 +9,7 @@ from sim.cli import main
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.simulate import simulate
-from sim.view.theme import short_number, short_time
+from sim.view.number_words import short_number, short_time
 from tests.view.test_html_report import SECTIONS
 
 SHEET_PX = 794 - 2 * 45  # A4 at 96 pixels an inch, less its margins

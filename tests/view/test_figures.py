@@ -207,34 +207,6 @@ def test_log_axes_are_labelled_with_whole_numbers(low, high, labels):
     assert theme.log_axis("x", low, high)["ticktext"] == labels
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.012345, "0.0123"), (31, "31"), (2338.4, "2,338"), (12_345, "12.3k"), (2_000_000, "2,000k")]
-)
-def test_numbers_have_three_digits_and_no_exponent(value, text):
-    assert theme.short_number(value) == text
-
-
-def test_what_is_not_a_number_is_shown_as_a_dash():
-    assert {words(math.nan) for words in (theme.short_number, theme.short_percent, theme.short_time)} == {"-"}
-    assert theme.percent_beside(math.nan, 0.9) == "-"
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (1, "100 %"),
-        (0.99996, "99.9 %"),
-        (0.9871, "98.7 %"),
-        (0.9849, "98 %"),
-        (0.954, "95 %"),
-        (0.0432, "4.3 %"),
-        (0, "0 %"),
-    ],
-)
-def test_only_the_whole_is_a_hundred_percent(share, text):
-    assert theme.short_percent(share) == text
-
-
 def test_a_run_elsewhere_is_marked_and_the_curve_says_that_it_is_not_its_own():
     here, elsewhere = curve(points(1, 2, 3)), points(2)[0]._replace(p99_tpot_s=0.5)
     told = [

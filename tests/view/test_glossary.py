@@ -8,7 +8,7 @@ from sim.scenario import with_values
 from sim.simulate import simulate
 from sim.view.glossary import GROUPS, TIMES_A_TOKEN, USAGES, example, glossary_verdict
 from sim.view.glossary_figure import times_a_token, words
-from sim.view.theme import short_number
+from sim.view.number_words import short_number
 
 TERMS = {term.name: term for group in GROUPS for term in group.terms}
 

@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.caps import CapPoint
@@ -12,7 +10,6 @@ from sim.studies.margins import MarginPoint, margins_of
 from sim.studies.routing import Pool, Split
 from sim.studies.sla import Attained, Breaking
 from sim.view import operate, routing_words, sla_words
-from sim.view.theme import percent_beside
 from sim.workload.retries import Retry
 
 
@@ -62,6 +59,12 @@ def test_the_paragraph_reads_well_with_one_limit() -> None:
     assert "90 % of requests have an E2E of at most 20 s, on" in sla_words.paragraph(only, 0.9, {}, None)
 
 
+def test_the_paragraph_reads_well_with_three_limits() -> None:
+    three = with_values(preset("chat"), {"slo": {"ttft_ms": 1000, "tpot_ms": 50, "e2e_ms": 20_000}})
+    said = sla_words.paragraph(three, 0.9, {}, None)
+    assert "have a TTFT of at most 1 s, TPOT of at most 50 ms and E2E of at most 20 s, on" in said
+
+
 def test_a_server_that_completes_nothing_is_not_compared_with_itself() -> None:
     none = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, math.nan) for cap in (None, 512)}
     assert operate.verdict(512, none).endswith("a full server completes no answer, with or without it.")
@@ -82,20 +85,6 @@ def test_a_run_that_stops_before_an_answer_says_nothing_of_the_target() -> None:
 def test_waits_that_nobody_had_are_not_numbers() -> None:
     points = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, 8.0)._replace(whole_p99_s=math.nan) for cap in (None, 512)}
     assert "(+0.0 %), no answer complete at the rate asked" in operate.cap_sentences(512, points)[0]
-
-
-@pytest.mark.parametrize(
-    ("share", "limit", "told"),
-    [
-        (0.8996, 0.9, "89.96 %"),
-        (0.898, 0.9, "89.8 %"),
-        (0.9, 0.9, "90 %"),
-        (0.874, 0.9, "87 %"),
-        (0.9896, 0.99, "98.96 %"),
-    ],
-)
-def test_a_share_below_a_limit_is_not_shown_as_the_limit(share: float, limit: float, told: str) -> None:
-    assert percent_beside(share, limit) == told
 
 
 def test_what_breaks_a_target_is_shown_below_it() -> None:

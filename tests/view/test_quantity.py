@@ -1,9 +1,9 @@
-"""How numbers and times are told: one rule, wherever they stand."""
+"""How a quantity is told: number and unit, and the title of its axis."""
 
 import pytest
 
+from sim.view.number_words import short_time
 from sim.view.quantity import KV_USE, NORM_LATENCY, OUTPUT_RATE, PREEMPTIONS, TPOT, TTFT
-from sim.view.theme import short_number, short_time
 
 
 @pytest.mark.parametrize(
@@ -29,24 +29,6 @@ def test_what_is_no_time_keeps_its_unit():
     assert OUTPUT_RATE.told(2078.4) == "2,078 tokens/s"
     assert KV_USE.told(0.0616) == "6.16 %"
     assert PREEMPTIONS.told(12) == "12"
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (0.0000123, "0.0000123"),
-        (0.00001, "0.00001"),
-        (0.0154, "0.0154"),
-        (99.96, "100"),
-        (999.7, "1,000"),
-        (9_999.6, "10k"),
-        (12_345, "12.3k"),
-        (999_600, "1,000k"),
-        (-999.7, "-1,000"),
-    ],
-)
-def test_no_number_comes_with_an_exponent(value, told):
-    assert short_number(value) == told
 
 
 def test_an_axis_has_one_pair_of_brackets():
