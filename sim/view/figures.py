@@ -24,7 +24,6 @@ NO_VALUES = "no values: nothing finished, or all tokens of an answer come at onc
 TIME_AXIS = "time since first arrival (s)"
 OVER_TIME: dict[str, Any] = {"rangemode": "tozero", "unifiedhovertitle": {"text": "%{x:,.4~g} s"}}
 SHARE_OF_MARK = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
-NEAR_END = 0.06  # of an axis, where nothing more is written to the right
 FAR_APART = 0.09  # of an axis: a label fits between two marks
 
 
@@ -145,12 +144,10 @@ def _marks(run: Distribution, ends: Sequence[float]) -> go.Scatter:
 
 
 def _side(name: str, places: Mapping[str, float]) -> str:
-    """Where a mark's name stands: beside the curve, not on it, and within the plot; places are shares of the axis."""
-    if places[name] > 1 - NEAR_END:
-        return "bottom left" if name == "p99" else "middle left"
+    """Where a mark's name stands: beside the curve, not on it; places are shares of the axis, which ends with room."""
     if name == "p95" and places.get("p99", 1.0) - places[name] < FAR_APART:  # steep: the curve runs to the left
         return "middle left"
-    return "middle right" if name == "p50" else "bottom right"
+    return "bottom right"  # a curve that only rises is never there
 
 
 def _limit_shapes(limit: float) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """A run as one HTML file: opens without a network, prints to PDF uncut, says how to make the same run again."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -36,6 +37,7 @@ h2 {{font-size: 1.05rem; margin: 1.6rem 0 .4rem; border-bottom: 1px solid #bbb;}
 table {{border-collapse: collapse; font-size: .86rem; margin: .4rem 0;}}
 th, td {{text-align: right; padding: .15rem .6rem .15rem 0; vertical-align: top; font-variant-numeric: tabular-nums;}}
 th:first-child, td:first-child, td.words, th.words {{text-align: left;}}
+:is(td, th):not(:nth-child(4)) {{white-space: nowrap;}}  /* the fourth, where there is one, holds sentences */
 pre {{background: #f3f3f1; padding: .5rem .7rem; font-size: .8rem; white-space: pre-wrap; overflow-wrap: anywhere;}}
 pre.whole {{columns: 2; font-size: .68rem;}}
 figure {{margin: .6rem 0 1rem;}}
@@ -156,13 +158,18 @@ def _ledger(ledger: Mapping[str, Any], whole_name: str, styles: Mapping[str, Any
     """Rows of a ledger, their shares and what they are; they add up to the whole."""
     whole = ledger[whole_name] or 1.0
     rows = [
-        [styles[name].label, f"{value:,.1f}", f"{100 * value / whole:.1f} %", styles[name].definition]
+        [styles[name].label, _amount(value), f"{100 * value / whole:.1f} %", styles[name].definition]
         for name, value in ledger["rows"].items()
         if value / whole >= SMALLEST_SHARE
     ]
     unit = {"block_s": "block-seconds", "s": "seconds"}[ledger["unit"]]
-    total = ["together", f"{ledger['sum']:,.1f}", f"{100 * ledger['sum'] / whole:.1f} %", ""]
+    total = ["together", _amount(ledger["sum"]), f"{100 * ledger['sum'] / whole:.1f} %", ""]
     return _table([["", unit, "share", ""], *rows, total], words=(3,))
+
+
+def _amount(value: float) -> str:
+    """Seconds, or blocks times seconds: tenths only below ten thousand."""
+    return f"{value:,.{0 if value >= 10_000 else 1}f}"
 
 
 def _trust(run: RunView) -> str:
@@ -193,7 +200,12 @@ def _server(scenario: Scenario) -> str:
     except ScenarioError as error:
         return f"<p>{escape(str(error))}</p>"
     shown = f"<pre>{escape(command.text)}</pre>" if command.text else ""
-    return shown + "".join(f"<p>{escape(text)}</p>" for text in command.notes)
+    return shown + "".join(f"<p>{_with_code(text)}</p>" for text in command.notes)
+
+
+def _with_code(text: str) -> str:
+    """A sentence with what stands between backticks as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _table(rows: Rows, words: Iterable[int] = ()) -> str:

@@ -61,3 +61,20 @@ def test_it_prints_every_section_and_cuts_nothing(opened):
     everything = "[...document.querySelectorAll('figure, table, pre, p, .main-svg')]"
     widest = page.evaluate(f"Math.max(...{everything}.map(e => e.getBoundingClientRect().width))")
     assert widest <= SHEET_PX
+
+
+def test_no_number_is_parted_from_its_unit(opened):
+    """Cells of figures are one line high; only the last column's sentences take several."""
+    page, _ = opened
+    cells = page.locator("td:not(:nth-child(4))").filter(has_text=re.compile(r"\d"))
+    assert cells.count() > 30
+    tall = [each.inner_text() for each in cells.all() if lines_of(each) > 1]
+    assert tall == []
+
+
+def lines_of(cell):
+    """Lines that a cell's text takes."""
+    return cell.evaluate(
+        "e => {const r = document.createRange(); r.selectNodeContents(e);"
+        " return new Set([...r.getClientRects()].map(each => Math.round(each.top))).size}"
+    )

@@ -58,7 +58,8 @@ def test_verdict_and_every_tile_stand_in_it_as_on_the_page(run, html):
 
 def test_ledgers_add_up_to_everything(run, html):
     for ledger, whole in (("memory_ledger", "blocks_x_duration"), ("time_ledger", "stages_x_duration")):
-        assert f"together {run.summary[ledger][whole]:,.1f} 100.0 %" in words(html)
+        all_of_it = run.summary[ledger][whole]
+        assert f"together {all_of_it:,.{0 if all_of_it >= 10_000 else 1}f} 100.0 %" in words(html)
 
 
 def test_it_names_the_command_the_departures_the_band_and_the_versions(run, html):
@@ -67,6 +68,7 @@ def test_it_names_the_command_the_departures_the_band_and_the_versions(run, html
     assert "scheduler.max_num_seqs 48" in text
     assert "vllm serve meta-llama/Meta-Llama-3.1-8B" in text
     assert run.cost_band.text in text
+    assert "Output caps are <code>max_tokens</code> of each request" in html
     assert f"numba {run.summary['versions']['numba']}" in text
 
 
