@@ -1,5 +1,7 @@
 """Predictor: which way to err, how far and how late a prediction may be, and what it is worth."""
 
+import math
+
 import streamlit as st
 from ui import predictor_cards, runs, typed
 from ui.capacity_jobs import base_job
@@ -12,7 +14,7 @@ from sim.errors import ScenarioError
 from sim.studies.capacity_search import ATTAINMENT
 from sim.studies.load_curve import with_rate
 from sim.studies.predictor.error_map import OBJECTIVES, direction
-from sim.studies.predictor.uses import own_error
+from sim.studies.predictor.uses import Use, own_error
 from sim.studies.saturated import saturated
 from sim.view.predictor import OBJECTIVE_HELP, verdict
 
@@ -40,8 +42,9 @@ published = published_job(scenario, asked.trace)
 at_a_rate = with_rate(given)
 base, others = base_job(at_a_rate, asked.trace, ATTAINMENT), use_job(at_a_rate, asked.trace)
 best = direction(errors.found, own[1], OBJECTIVES[name])
+gained = predictor_cards.ratios(predictor_cards.capacities(base, others, at_a_rate)).get(Use.RESERVE, math.nan)
 with head:
-    header(verdict(name, errors.found, trials.found, own[1]), asked)
+    header(verdict(name, errors.found, trials.found, own[1], gained), asked)
 
 left, right = side_by_side("errors", (1.08, 0.92))
 with left:

@@ -1,5 +1,7 @@
 """The cards of Predictor: map of errors, curve along bias, limits, uses, money, order against accuracy, drift."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 from ui.capacity_jobs import LIGHT, searched
@@ -12,7 +14,7 @@ from ui.watch import watch
 
 from sim.scenario import Scenario
 from sim.studies.alternatives import Alternative
-from sim.studies.capacity import combined
+from sim.studies.capacity import Capacity, combined
 from sim.studies.capacity_search import Searched
 from sim.studies.predictor.break_even import NO_ORDER, NO_PREDICTOR, Trial, limits_of
 from sim.studies.predictor.error_map import OBJECTIVES, Direction, ErrorCell
@@ -87,6 +89,18 @@ def uses(trials: Job[Trial, Measured], spread: float) -> None:
         _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses", 110)
 
 
+def capacities(base: Job[int | str, Searched], uses: Job[Use, Alternative], scenario: Scenario) -> dict[Use, Capacity]:
+    """What one replica sustains within the limits, by use and as far as it is known."""
+    light, own = base.found.get(LIGHT), searched(base)
+    return by_use(combined(scenario, own), light, dict(uses.found)) if own and light else {}
+
+
+def ratios(found: Mapping[Use, Capacity]) -> dict[Use, float]:
+    """How much more one replica sustains with each use than without, relative."""
+    without = found.get(Use.NONE)
+    return {} if without is None else {use: gpu_ratio(without, found[use]) for use in USES if use in found}
+
+
 def money(base: Job[int | str, Searched], uses: Job[Use, Alternative], scenario: Scenario) -> None:
     """GPUs and money saved at equal limits, beside the capacity that the page Capacity finds."""
     with card("money", "In money, at the same limits"):
@@ -96,16 +110,14 @@ def money(base: Job[int | str, Searched], uses: Job[Use, Alternative], scenario:
         if base.problem:
             st.warning(base.problem)
             return
-        tried, light, own = dict(uses.found), base.found.get(LIGHT), searched(base)
-        found = by_use(combined(scenario, own), light, tried) if own and light else {}
-        if without := found.get(Use.NONE):
-            for use in USES:
-                if use in found:
-                    st.markdown(
-                        predictor.worth_sentence(use, worth(without, found[use], needed_rps, prices=prices), needed_rps)
-                    )
-            st.caption(predictor.capacity_note({use: gpu_ratio(without, found[use]) for use in USES if use in found}))
-        for use, each in tried.items():
+        found = capacities(base, uses, scenario)
+        more = ratios(found)
+        for use, ratio in more.items():
+            saved = worth(found[Use.NONE], found[use], needed_rps, prices=prices)
+            st.markdown(predictor.worth_sentence(use, saved, needed_rps, ratio))
+        if more:
+            st.caption(predictor.capacity_note(more))
+        for use, each in dict(uses.found).items():
             if each.refusal:
                 st.caption(f"{use.value.capitalize()}: {each.refusal}")
         watch(base, "searches", "stop_search")

@@ -16,24 +16,51 @@ from sim.studies.predictor.break_even import (
 )
 from sim.studies.predictor.error_map import OBJECTIVES, Found, Objective
 from sim.studies.predictor.uses import Measured, Use
+from sim.studies.rate_search import WIDTH
 from sim.view.number_words import short_percent, short_time
 
 
-def limit_clause(tried: Mapping[Trial, Measured], found: Found, name: str, spread: float) -> str:
+def limit_clause(
+    tried: Mapping[Trial, Measured], found: Found, name: str, spread: float, gained: float = math.nan
+) -> str:
     """Up to where a reservation is worth it, as the end of the verdict; empty until all of it is known.
 
     The delay is that of a scheduler that waits for predictions; the card of the limits tells the other one too.
+    `gained` is how much more a replica sustains with a reservation, relative; told where it says the contrary.
     """
     now = limits_of(tried, found, Use.RESERVE, spread, OBJECTIVES[name])
     if not now.by_spread[0] or not _is_known(now.waits, True) or not _is_known(now.meanwhile, False):
         return ""
     limit = break_even(*now.by_spread)
     if math.isnan(limit):
-        return "; even without error a reservation is no better than no predictor"
+        return (
+            f"; even without error a reservation is no better than no predictor{money_clause(gained, is_worth=False)}"
+        )
     error = "at every spread tried" if math.isinf(limit) else f"below a spread of {limit:.2g}"
     waits = break_even(*now.waits)
     late = "" if math.isnan(waits) else f" and {delay_limit(waits)}{'' if math.isinf(waits) else ' of waiting for it'}"
-    return f"; a reservation is worth it {error}{late}"
+    is_worth = not math.isnan(waits)
+    if not is_worth:
+        late = ", but not with this predictor's own bias"
+    return f"; a reservation is worth it {error}{late}{money_clause(gained, is_worth=is_worth)}"
+
+
+def money_clause(gained: float, *, is_worth: bool) -> str:
+    """What a reservation gives within the limits, where that is not what a sentence before it leads one to expect.
+
+    Parameters
+    ----------
+    gained : float
+        How much more one replica sustains within the limits than without a predictor, relative; NaN: not known.
+    is_worth : bool
+        What was said before: that a reservation is worth it; else that it is not, or that its error does not matter.
+    """
+    if math.isnan(gained) or (gained > WIDTH if is_worth else abs(gained) <= WIDTH):
+        return ""
+    more = "no more" if abs(gained) <= WIDTH else f"{short_percent(abs(gained))} {'more' if gained > 0 else 'less'}"
+    if not is_worth and gained < 0:
+        return f", and within the limits one replica sustains {more} with it"
+    return f", yet within the limits one replica sustains {more} with it"
 
 
 def limits_of_use(use: Use, name: str, now: Limits) -> str:

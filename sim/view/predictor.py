@@ -22,8 +22,9 @@ from sim.studies.predictor.error_map import (
 from sim.studies.predictor.published import DRIFTS, LESSON, PublishedHere
 from sim.studies.predictor.uses import MAX_REQUESTS, Measured, Use
 from sim.studies.predictor.worth import Worth
+from sim.studies.rate_search import WIDTH
 from sim.view.capacity import gpus_words
-from sim.view.limits_words import limit_clause
+from sim.view.limits_words import limit_clause, money_clause
 from sim.view.number_words import listed, short_number, short_percent, short_time
 from sim.view.quantity import GOODPUT, OUTPUT_RATE, PREEMPTIONS, TPOT, Quantity
 from sim.view.summary_rows import count
@@ -67,7 +68,7 @@ def factor(bias: float) -> str:
     return f"{math.exp(bias):.2g}x"
 
 
-def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: float) -> str:
+def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: float, gained: float = math.nan) -> str:
     """One sentence: whether over- or under-prediction hurts more, by how much, and up to where a predictor is worth it.
 
     Parameters
@@ -78,6 +79,8 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
         Runs so far: errors of a reservation; no predictor, and other spreads and delays.
     spread : float
         Of the scenario's predictor.
+    gained : float
+        How much more one replica sustains within the limits with a reservation, relative; NaN: not known.
     """
     objective = OBJECTIVES[name]
     best = direction(found, spread, objective)
@@ -88,33 +91,34 @@ def verdict(name: str, found: Found, tried: Mapping[Trial, Measured], spread: fl
         return "Error direction: the price of predicting too long or too short is being computed."
     if not differs(found.values(), objective):
         further = _other_objective(name, found, spread) or AT_ALL
-        return f"The error of a prediction makes no difference to {name} here{further}."
+        money = money_clause(gained, is_worth=False).replace(" with it", " with a reservation")
+        return f"The error of a prediction makes no difference to {name} here{further}{money}."
     sentence = direction_sentence(name, objective, best)
     if sentence.startswith(NO_MATTER):
         sentence += _other_objective(name, found, spread)
-    return f"{sentence}{limit_clause(tried, found, name, spread)}."
+    return f"{sentence}{limit_clause(tried, found, name, spread, gained)}."
 
 
 def direction_sentence(name: str, objective: Objective, found: Direction) -> str:
     """Which direction hurts or helps more and by how much, in percent of the unbiased value, or in preemptions."""
-    over, under = (loss(found.unbiased, value, objective) for value in (found.over, found.under))
-    small = NEAR_BEST * max(abs(found.unbiased), abs(found.over), abs(found.under))
+    over = loss(found.unbiased, found.over, objective) if found.is_over_apart else 0.0
+    under = loss(found.unbiased, found.under, objective) if found.is_under_apart else 0.0
     verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
-    if max(abs(over), abs(under)) <= small:
+    if not (found.is_over_apart or found.is_under_apart):
         return f"{NO_MATTER} makes no difference to {name}"
-    if abs(over - under) <= small:
-        effect = _effect(name, found, found.over)
+    if not found.is_over_from_under:
+        more, value = max((over, found.over), (under, found.under), key=lambda each: abs(each[0]))
         return (
-            f"Over- and under-prediction {'hurt' if over > 0 else 'help'} {name} alike: {again} {effect}, whether "
-            "lengths are predicted twice too long or half as long"
+            f"Over- and under-prediction {'hurt' if more > 0 else 'help'} {name} alike: {again} "
+            f"{_effect(name, found, value)}, whether lengths are predicted twice too long or half as long"
         )
     sides = [("Over", "twice too long", found.over), ("Under", "half as long", found.under)]
     (worse, _, _), (better, _, _) = ordered = sides if over > under else sides[::-1]
-    if max(over, under) > small:
-        helps = f", {better.lower()}-prediction helps" if min(over, under) < -small else " more"
+    if max(over, under) > 0:
+        helps = f", {better.lower()}-prediction helps" if min(over, under) < 0 else " more"
         said = f"{worse}-prediction hurts{helps}"
     else:
-        said = f"{better}-prediction helps{' more' if max(over, under) < -small else ''}"
+        said = f"{better}-prediction helps{' more' if max(over, under) < 0 else ''}"
         ordered = ordered[::-1]
     (_, first, at_first), (_, second, at_second) = ordered
     return (
@@ -145,6 +149,8 @@ def _effect(name: str, found: Direction, value: float) -> str:
         if value == found.unbiased:
             return "the same"
         return f"{value:,.0f} instead of {found.unbiased:,.0f}"
+    if not found.unbiased and value:
+        return f"{shown(name, value)} instead of {shown(name, found.unbiased)}"
     change = value / found.unbiased - 1 if found.unbiased else 0.0
     if abs(change) < NEAR_BEST / 2:
         return "the same"
@@ -252,12 +258,14 @@ def drift_sentence(found: Found, name: str, objective: Objective, spread: float)
     if best is None:
         return ""
     step = TWICE / 2
-    longer, now, shorter = (shown(name, objective.of(found[ErrorCell(bias, spread)])) for bias in (-step, 0.0, step))
+    runs = [found[ErrorCell(bias, spread)] for bias in (-step, 0.0, step)]
+    longer, now, shorter = (shown(name, objective.of(run)) for run in runs)
     verb, again = ("are", "they are") if name == "preemptions" else ("is", "it is")
     grown = f"answers have grown by {math.expm1(step):.0%} since the predictor was built"
     shrunk = f"shrunk by {-math.expm1(-step):.0%}"
-    if longer == now == shorter:
-        text = f"whether {grown} or {shrunk}, {name} {verb} {now}, as without drift."
+    if not any(objective.differs(run, runs[1]) for run in runs):
+        about = "" if longer == now == shorter else "about "
+        text = f"whether {grown} or {shrunk}, {name} {verb} {about}{now}, as without drift."
     else:
         text = f"when {grown}, {name} {verb} {longer} instead of {now}; when they have {shrunk}, {again} {shorter}."
     return f"**Drift** of a reservation: {text}".replace("%", " %")
@@ -272,8 +280,8 @@ def _percent(share: float | None) -> str:
     return MISSING if share is None or math.isnan(share) else short_percent(share)
 
 
-def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
-    """GPUs and money that a use saves at the same limits."""
+def worth_sentence(use: Use, found: Worth, needed_rps: float, ratio: float = math.nan) -> str:
+    """GPUs and money that a use saves at the same limits; `ratio` is how much more one replica sustains with it."""
     before, after = found.without.gpus, found.using.gpus
     instead = "as without a predictor" if after == before else f"instead of {before:,} without a predictor"
     own = f", and {count(found.using.predictor_gpus)} for the predictor" if found.using.predictor_gpus else ""
@@ -285,6 +293,8 @@ def worth_sentence(use: Use, found: Worth, needed_rps: float) -> str:
     if abs(saved) < 0.5:
         return f"{text}: **nothing saved, nothing lost**."
     paid = ", retraining included" if found.using.retraining_usd_per_hour else ""
+    if abs(ratio) <= WIDTH and after != before:
+        paid += f", by rates that differ by less than a search can tell ({100 * WIDTH:g} %)"
     return f"{text}: **\\${abs(saved):,.0f} a month {'saved' if saved > 0 else 'lost'}**{paid}."
 
 

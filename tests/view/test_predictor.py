@@ -148,6 +148,60 @@ def test_a_predictor_that_is_no_better_than_none_is_said_so():
     assert told.endswith("even without error a reservation is no better than no predictor.")
 
 
+@pytest.mark.parametrize(
+    ("without", "gained", "ending"),
+    [  # tokens/s without a predictor, 100 with one; how much more one replica sustains within the limits
+        (100.0, 0.12, "a reservation is no better than no predictor, yet within the limits one replica sustains 12 % "
+         "more with it."),
+        (100.0, -0.4, "no better than no predictor, and within the limits one replica sustains 40 % less with it."),
+        (100.0, 0.02, "even without error a reservation is no better than no predictor."),
+        (80.0, 0.02, "below 6.36 ms of waiting for it, yet within the limits one replica sustains no more with it."),
+        (80.0, -0.4, "below 6.36 ms of waiting for it, yet within the limits one replica sustains 40 % less with it."),
+        (80.0, 0.4, "a reservation is worth it at every spread tried and below 6.36 ms of waiting for it."),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_where_the_money_says_the_contrary(without, gained, ending):
+    """A rate is searched to 2.5 %: 2 % more is no more."""
+    assert predictor.verdict("throughput", errors(steep), trials(without), 0.5, gained).endswith(ending)
+
+
+def test_an_error_without_effect_does_not_hide_what_a_reservation_gives_within_the_limits():
+    told = predictor.verdict("throughput", errors(lambda bias: now()), trials(), 0.5, -0.37)
+    assert told.endswith("times as much, and within the limits one replica sustains 37 % less with a reservation.")
+    assert predictor.verdict("throughput", errors(lambda bias: now()), trials(), 0.5, 0.01).endswith("times as much.")
+
+
+def test_a_reservation_worth_it_with_the_best_bias_alone_is_said_to_be_so():
+    late_trials = trials(
+        without=80.0, lost_at_ms=0.0, lost_meanwhile_ms=0.0
+    )  # with the own spread of 0.5 there is a loss at every delay
+    told = predictor.verdict("throughput", errors(steep), late_trials, 0.5)
+    assert told.endswith("worth it at every spread tried, but not with this predictor's own bias.")
+
+
+def test_a_single_preemption_is_no_finding():
+    told = predictor.verdict("preemptions", errors(lambda bias: now(preemptions=float(bias == -TWICE))), {}, 0.5)
+    assert told.startswith("The error of a prediction makes no difference to preemptions here")
+    many = {-TWICE: 62.0, TWICE: 1.0}
+    told = predictor.verdict("preemptions", errors(lambda bias: now(preemptions=many.get(bias, 2.0))), {}, 0.5)
+    assert told.startswith(
+        "Under-prediction hurts more: where lengths are predicted half as long, preemptions are 62 instead of 2; where "
+        "twice too long, they are 1 instead of 2"
+    )
+
+
+def test_a_goodput_that_was_none_is_not_said_to_stay_the_same():
+    def goodput(bias):
+        good = 300.0 if bias == TWICE else 0.0
+        return now()._replace(goodput_rps=good / 100, good=good, requests=1000)
+
+    told = predictor.verdict("goodput", errors(goodput), {}, 0.5)
+    assert told.startswith(
+        "Over-prediction helps: where lengths are predicted twice too long, goodput is 3 requests/s instead of 0 "
+        "requests/s; where half as long, it is the same"
+    )
+
+
 def test_best_bias_with_its_range_and_quantile():
     best = direction(errors(lambda bias: now(100 - 50 * abs(bias - TWICE))), 0.5, THROUGHPUT)
     told = predictor.best_sentence("throughput", best, 0.5)
@@ -238,6 +292,8 @@ def test_drift_of_a_reservation_is_read_off_the_curve():
     assert "when they have shrunk by 29 %, it is 80 tokens/s." in told  # 1 / 1.41
     still = predictor.drift_sentence(errors(lambda bias: now()), "throughput", THROUGHPUT, 0.5)
     assert still.endswith("built or shrunk by 29 %, throughput is 100 tokens/s, as without drift.")
+    nearly = predictor.drift_sentence(errors(lambda bias: now(100 + bias)), "throughput", THROUGHPUT, 0.5)
+    assert nearly.endswith("shrunk by 29 %, throughput is about 100 tokens/s, as without drift.")
 
 
 def test_worth_in_words():
@@ -255,6 +311,8 @@ def test_worth_in_words():
     assert alike == ("**Ordering**: 40 requests/s need 1 GPU as without a predictor: **nothing saved, nothing lost**.")
     unpriced = Worth(before._replace(usd_per_hour=None), after._replace(usd_per_hour=None))
     assert predictor.worth_sentence(Use.ORDER, unpriced, 40.0).endswith("has no price.")
+    near = predictor.worth_sentence(Use.ORDER, Worth(before, after._replace(retraining_usd_per_hour=0.0)), 40.0, 0.02)
+    assert near.endswith("saved**, by rates that differ by less than a search can tell (2.5 %).")
     assert predictor.capacity_note({Use.ORDER: 0.25, Use.RESERVE: math.nan}) == (
         "One replica sustains, against no predictor: ordering +25.0 %. As on Capacity, 90 % of requests are within the "
         "limits and 20 % of each replica are kept free."

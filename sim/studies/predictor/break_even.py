@@ -116,7 +116,9 @@ def break_even(x: Sequence[float], gain: Sequence[float]) -> float:
 
 
 def gain(now: Measured, without: Measured, objective: Objective) -> float:
-    """How much better a run is than the one without a predictor, relative to the latter."""
+    """How much better a run is than the one without a predictor, relative to the latter; none that chance explains."""
+    if objective.counted and not objective.differs(now, without):
+        return 0.0
     value, base = objective.of(now), objective.of(without)
     better = value - base if objective.is_higher_better else base - value
     return better / abs(base) if base else better

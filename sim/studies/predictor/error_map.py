@@ -16,6 +16,7 @@ BIASES = tuple(steps * TWICE for steps in (-2, -1, -0.5, 0, 0.5, 1, 2))  # a qua
 FINE_BIASES = tuple(steps * TWICE for steps in (-2, -1.5, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.5, 2))
 SPREADS = (0.0, 0.25, 0.5, 0.9, 1.4)
 NEAR_BEST = 0.01  # relative: as good as the best
+CHANCE = 2.0  # standard deviations that two counts of events may be apart and still be alike
 
 
 class Objective(NamedTuple):
@@ -23,17 +24,35 @@ class Objective(NamedTuple):
 
     field: str  # of Measured
     is_higher_better: bool
+    counted: str = ""  # field of Measured with the events that it counts, as many as chance makes them; else empty
+    is_share: bool = False  # ... which are some of the requests: few can be missed by chance, too
 
     def of(self, now: Measured) -> float:
         """Its value in a run."""
         return float(getattr(now, self.field))
 
+    def differs(self, one: Measured, other: Measured) -> bool:
+        """Whether two runs differ in it by more than `NEAR_BEST` and, where it counts events, by more than chance.
+
+        Chance is two standard deviations of the difference: of Poisson counts, or of counts out of all requests.
+        """
+        values = self.of(one), self.of(other)
+        if not abs(values[0] - values[1]) > NEAR_BEST * max(abs(value) for value in values):
+            return False
+        if not self.counted:
+            return True
+        counts = [float(getattr(run, self.counted)) for run in (one, other)]
+        kept = [
+            1 - count / run.requests if self.is_share else 1.0 for count, run in zip(counts, (one, other), strict=True)
+        ]
+        return abs(counts[0] - counts[1]) > CHANCE * math.sqrt(sum(map(math.prod, zip(counts, kept, strict=True))))
+
 
 OBJECTIVES = {
     "throughput": Objective("output_tokens_per_s", True),
     "p99 TPOT": Objective("tpot_p99_s", False),
-    "goodput": Objective("goodput_rps", True),
-    "preemptions": Objective("preemptions", False),
+    "goodput": Objective("goodput_rps", True, "good", is_share=True),
+    "preemptions": Objective("preemptions", False, "preemptions"),
 }
 
 
@@ -53,6 +72,9 @@ class Direction(NamedTuple):
     unbiased: float  # without bias
     over: float  # everything is predicted twice as long
     under: float  # ... half as long
+    is_over_apart: bool  # from without bias, by more than `Objective.differs` takes for none
+    is_under_apart: bool
+    is_over_from_under: bool  # the two from each other
     best_bias: float  # log units
     best: float
     least_bias: float  # from here ...
@@ -97,32 +119,39 @@ def _at(found: Found, cell: ErrorCell, objective: Objective) -> float:
 
 def direction(found: Found, spread: float, objective: Objective) -> Direction | None:
     """Which way to err at a spread; None while the curve is not complete, or undefined."""
-    bias, value = curve(found, spread, objective)
-    at = dict(zip(bias.tolist(), value.tolist(), strict=True))
-    if not {0.0, TWICE, -TWICE} <= set(at) or np.isnan(value).any():
+    runs = {cell.bias: now for cell, now in sorted(found.items()) if cell.spread == spread}
+    at = {bias: objective.of(now) for bias, now in runs.items()}
+    if not {0.0, TWICE, -TWICE} <= set(at) or np.isnan(list(at.values())).any():
         return None
-    good = bias[_losses(value, objective) <= NEAR_BEST * float(np.abs(value).max())].tolist()
-    best_bias = min(good, key=abs)  # of those as good as the best: nobody would bias a predictor for nothing
+    unbiased, over, under = runs[0.0], runs[TWICE], runs[-TWICE]
+    peak = runs[(max if objective.is_higher_better else min)(at, key=lambda bias: at[bias])]
+    is_good = {bias: not objective.differs(now, peak) for bias, now in runs.items()}
+    best_bias = min((bias for bias in runs if is_good[bias]), key=abs)  # nobody would bias a predictor for nothing
     return Direction(
         unbiased=at[0.0],
         over=at[TWICE],
         under=at[-TWICE],
+        is_over_apart=objective.differs(over, unbiased),
+        is_under_apart=objective.differs(under, unbiased),
+        is_over_from_under=objective.differs(over, under),
         best_bias=best_bias,
         best=at[best_bias],
-        least_bias=min(good),
-        most_bias=max(good),
+        least_bias=_last_good(is_good, best_bias, -1),
+        most_bias=_last_good(is_good, best_bias, 1),
         quantile=float(ndtr(best_bias / spread)) if spread > 0 else None,
     )
 
 
-def _losses(value: np.ndarray, objective: Objective) -> np.ndarray:
-    """How far each value is from the best, (k,) float64, 0 or more."""
-    losses: np.ndarray = value.max() - value if objective.is_higher_better else value - value.min()
-    return losses
+def _last_good(is_good: Mapping[float, bool], start: float, step: int) -> float:
+    """How far one can go from a bias, down or up, without meeting one that is worse; biases ascend."""
+    biases = list(is_good)
+    at = biases.index(start)
+    while 0 <= at + step < len(biases) and is_good[biases[at + step]]:
+        at += step
+    return biases[at]
 
 
 def differs(found: Iterable[Measured], objective: Objective) -> bool:
     """Whether the error makes any difference to the objective."""
-    values = np.array([objective.of(now) for now in found], np.float64)
-    values = values[~np.isnan(values)]
-    return bool(len(values)) and float(np.ptp(values)) > NEAR_BEST * max(float(np.abs(values).max()), 1e-12)
+    known = sorted((now for now in found if not math.isnan(objective.of(now))), key=objective.of)
+    return bool(known) and objective.differs(known[0], known[-1])

@@ -63,6 +63,8 @@ class Measured(NamedTuple):
     preemptions: float
     norm_latency_mean_s: float  # E2E per token
     ttft_p99_s: float
+    good: float = np.nan  # requests within all limits
+    requests: int = MAX_REQUESTS  # ... of so many
 
 
 def served(scenario: Scenario, use: Use, **predictor: Any) -> Scenario:
@@ -157,4 +159,6 @@ def measured(result: Result) -> Measured:
         float(result.run.counters["preemptions"]),
         mean(result.norm_latency_s),
         p99(result.ttft_s),
+        np.nan if result.limits.is_empty else float(result.attainment.good),
+        result.is_finished.size,
     )

@@ -54,6 +54,17 @@ def test_gain_is_relative_and_has_the_sign_of_better():
     assert gain(now(e2e_s=0.05), now(e2e_s=0.1), E2E_PER_TOKEN) == pytest.approx(0.5)
 
 
+def test_a_preemption_less_that_chance_explains_is_no_gain():
+    objective = OBJECTIVES["preemptions"]
+
+    def runs(without, using):
+        return gain(now()._replace(preemptions=using), now()._replace(preemptions=without), objective)
+
+    assert runs(without=1.0, using=0.0) == 0
+    assert runs(without=200.0, using=180.0) == 0  # two standard deviations are 39
+    assert runs(without=200.0, using=100.0) == 0.5
+
+
 def test_every_trial_is_there_once_and_each_use_has_its_base():
     every = trials(0.5)
     assert len(set(every)) == len(every)

@@ -85,4 +85,45 @@ def test_curve_and_grid_are_in_order_and_leave_out_what_is_not_known():
 def test_a_difference_within_one_percent_is_none():
     assert not differs([now(100.0), now(100.9)], THROUGHPUT)
     assert differs([now(100.0), now(102.0)], THROUGHPUT)
-    assert differs([now(preemptions=0), now(preemptions=3)], OBJECTIVES["preemptions"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_apart"),
+    [  # two standard deviations of the difference of Poisson counts: 2, 3.5, 4.5, 28.6, 49.8
+        (0, 1, False), (0, 3, False), (0, 5, True), (100, 105, False), (100, 155, True), (300, 320, False),
+    ],
+)  # fmt: skip
+def test_preemptions_that_chance_explains_are_alike(one, other, is_apart):
+    objective = OBJECTIVES["preemptions"]
+    runs = now(preemptions=one), now(preemptions=other)
+    assert objective.differs(*runs) == objective.differs(*runs[::-1]) == differs(runs, objective) == is_apart
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_apart"),
+    [  # of 1,000 requests; two standard deviations of the difference of binomial counts: 2, 8.9, 34.3, 34.3
+        (0, 1, False), (980, 1000, True), (800, 830, False), (800, 840, True), (995, 1000, False),
+    ],
+)  # fmt: skip
+def test_a_goodput_of_a_few_requests_more_is_the_same_goodput(one, other, is_apart):
+    """995 of 1,000 lie within 1 % of all; 1 instead of none does not, and is a single request."""
+    runs = [now()._replace(goodput_rps=good / 50, good=good, requests=1000) for good in (one, other)]
+    assert differs(runs, OBJECTIVES["goodput"]) == is_apart
+
+
+def test_a_single_preemption_more_or_less_makes_no_bias_the_best():
+    counts = dict.fromkeys(FINE_BIASES, 1.0) | {0.5 * TWICE: 0.0, -2 * TWICE: 60.0}
+    runs = {ErrorCell(bias, 0.5): now(preemptions=count) for bias, count in counts.items()}
+    found = direction(runs, 0.5, OBJECTIVES["preemptions"])
+    assert found.best_bias == 0
+    assert (found.least_bias, found.most_bias) == (-1.5 * TWICE, 2 * TWICE)
+    assert not any((found.is_over_apart, found.is_under_apart, found.is_over_from_under))
+
+
+def test_as_good_as_the_best_is_a_stretch_without_a_gap():
+    """The dip at no bias is not as good, so what lies beyond it is not told as if it were."""
+    values = dict.fromkeys(FINE_BIASES, 100.0) | {0.0: 98.0}
+    runs = {ErrorCell(bias, 0.5): now(value) for bias, value in values.items()}
+    found = direction(runs, 0.5, THROUGHPUT)
+    assert found.best_bias == -TWICE / 4
+    assert (found.least_bias, found.most_bias) == (FINE_BIASES[0], -TWICE / 4)
