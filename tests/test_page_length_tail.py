@@ -28,7 +28,7 @@ def charts(app: AppTest) -> dict[str, str]:
     """Specification of each chart, by the words it is described with."""
     found: dict[str, str] = {}
     for component in app.get("bidi_component"):
-        data: Any = json.loads(component.proto.json)
+        data: Any = json.loads(component.proto.json or "{}")  # empty: one that is told nothing
         if "alt" in data:
             found[data["alt"]] = data["spec"]
     return found
