@@ -14,8 +14,8 @@ COLUMNS = 3
 EXPLORE_TAG = "explore"  # carried by all of them
 KEY_TO_PICTURES = (
     "Left of each picture: output lengths, from 1 to 65,536 tokens on a log scale. Right: KV memory over the run; from "
-    "the bottom up typical answers (blue), stragglers (red), idle cache (light blue), set aside or kept back from "
-    "requests that wait (orange), and free."
+    "the bottom up typical answers (blue), stragglers (dark orange), idle cache (light blue), set aside or kept back "
+    "from requests that wait (amber), and free."
 )
 
 

@@ -135,9 +135,7 @@ def counterfactual_table(job: Job[Cell, Outcome], scenario: Scenario, current: R
     found = dict(job.found)
     with card("world_table", "Every figure: change in % against the run as it is (95 % interval of the replications)"):
         table = pd.DataFrame(gain_table(scenario, found, current.distributions["TPOT"].quantity.short))
-        st.dataframe(
-            table, hide_index=True, row_height=ROW_PX, key="table_worlds", column_config=_widths(table, 150, 148)
-        )
+        st.dataframe(table, hide_index=True, row_height=ROW_PX, key="table_worlds")
         for sentence in impossible(found):
             st.caption(sentence)
         shown = {row.world for row in gain_rows(scenario, found)}

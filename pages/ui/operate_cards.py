@@ -20,8 +20,6 @@ from sim.view.quantity import OUTPUT_RATE, SATURATED_RATE
 from sim.view.steps import powers_of_two
 from sim.workload import Trace
 
-POOL_PX = 80
-
 
 def chosen_cap() -> int:
     """The cap that the page speaks of."""
@@ -119,7 +117,7 @@ def by_type(scenario: Scenario) -> None:
         st.info(job.problem)
     elif parted := job.found.get("parted"):
         st.markdown(routing_words.routing_sentence(*parted))
-        narrow_table(routing_words.routing_table(*parted), "table_pools", POOL_PX)
+        narrow_table(routing_words.routing_table(*parted), "table_pools")
         st.caption(
             f"First all types in one pool, then the best of {len(parted[1])} ways to deal {replicas} replicas to them. "
             "requests/s: of each replica. within: share of requests within all limits."

@@ -86,7 +86,7 @@ def limits(errors: Job[ErrorCell, Measured], trials: Job[Trial, Measured], name:
 def uses(trials: Job[Trial, Measured], spread: float) -> None:
     """Ordering against reservation, at the same error."""
     with card("uses", f"The same predictor (spread {spread:.2g}) to order or to reserve, with a full queue"):
-        _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses", 110)
+        _table(predictor.uses_table(predictor.use_rows(dict(trials.found), spread)), "uses")
 
 
 def capacities(base: Job[int | str, Searched], uses: Job[Use, Alternative], scenario: Scenario) -> dict[Use, Capacity]:
@@ -148,13 +148,13 @@ def published_tables(
     """The lesson in numbers, and drift of both uses."""
     found = dict(published.found)
     with card("published", "Published predictors, and drift: ordering from a full queue"):
-        _table(predictor.lesson_table(found), "lesson", 160)
-        _table(predictor.drift_table(found, trials.found.get(NO_ORDER)), "drift", 160)
+        _table(predictor.lesson_table(found), "lesson")
+        _table(predictor.drift_table(found, trials.found.get(NO_ORDER)), "drift")
         st.caption(predictor.drift_sentence(dict(errors.found), name, OBJECTIVES[name], spread))
 
 
-def _table(columns: dict[str, list[str]], key: str, first_px: int) -> None:
-    """A table as high as its rows, whose first column is not cut off."""
+def _table(columns: dict[str, list[str]], key: str) -> None:
+    """A table as high as its few rows, with figures at the right of their columns."""
     table = pd.DataFrame(columns)
     if table.empty:
         st.caption("Being computed.")
@@ -166,8 +166,7 @@ def _table(columns: dict[str, list[str]], key: str, first_px: int) -> None:
         height=ROW_PX * (len(table) + 1) + 12,
         key=f"table_{key}",
         column_config={
-            name: st.column_config.Column(width=first_px if i == 0 else None, alignment="left" if i == 0 else "right")
-            for i, name in enumerate(columns)
+            name: st.column_config.Column(alignment="left" if i == 0 else "right") for i, name in enumerate(columns)
         },
     )
 

@@ -15,7 +15,6 @@ from sim.workload import Trace
 
 TARGETS = ("90", "95", "99")
 FACTORS = ("1.5", "2", "3", "5")
-NAME_PX = 104
 
 
 def service_level(scenario: Scenario, trace: Trace | None) -> None:
@@ -63,7 +62,7 @@ def _told(scenario: Scenario, target: float, rows: dict[str, Attained], broken: 
     """How the target fares under the lengths that have been run, and a paragraph to paste."""
     st.markdown(words.assumption_sentence(scenario, rows))
     if rows:
-        narrow_table(words.sla_table(list(rows.values())), "table_sla", NAME_PX)
+        narrow_table(words.sla_table(list(rows.values())), "table_sla")
         st.caption(
             "Lengths in tokens, as produced under the cap; shares of requests within all limits, and each alone."
         )

@@ -40,6 +40,10 @@ _CSS = """
 }
 .st-key-pin_legend span {white-space: nowrap; overflow: hidden; text-overflow: ellipsis;}
 [class*="st-key-card_"] {padding: .3rem .6rem .1rem .7rem;}
+:is(
+  .st-key-card_ledgers, .st-key-card_terms, .st-key-card_limits, .st-key-card_usages,
+  [class*="st-key-card_"]:has(> [data-testid="stElementContainer"]:last-child [data-testid="stDataFrame"])
+) {padding-bottom: .5rem;}
 :is(.st-key-card_limits, .st-key-card_terms) :is(li, p):not([class*="st-key-cardhead_"] *) {
   font-size: .84rem; line-height: 1.35;
 }

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 
 from sim.keys import pack
-from tests.browser.rest import wait_until_drawn
+from tests.browser.rest import wait_for_results, wait_until_drawn
 
 TITLES = """() => {
   const host = document.querySelector('.st-key-plot_margins .js-plotly-plot');
@@ -38,3 +38,12 @@ def test_names_of_pinned_runs_stand_clear_of_the_limit(server, page, settled, co
     assert len(names) >= 2 * (count + 1)
     for box in (each.bounding_box() for each in names):
         assert box["x"] > limit["x"] + limit["width"] or box["y"] > limit["y"] + limit["height"]
+
+
+def test_tables_of_figures_are_seen_whole_on_a_narrow_projector(server, page):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{server}/operate?preset=mixed-pool&n=1000")
+    wait_for_results(page, "omputing")
+    tables = page.locator(":is(.st-key-table_sla, .st-key-table_pools, .st-key-table_cap_types) .dvn-scroller")
+    assert tables.count() == 3
+    assert all(each.evaluate("e => e.scrollWidth <= e.clientWidth") for each in tables.all())
