@@ -11,4 +11,4 @@ _mount = st.components.v2.component("longtail_numbers", js=_COMPONENT, html="<di
 
 def set_numbers() -> None:
     """Have the browser set numbers in the texts of every page."""
-    _mount(key="numbers")
+    _mount(key="numbers", data={})

@@ -44,6 +44,6 @@ def test_tables_of_figures_are_seen_whole_on_a_narrow_projector(server, page):
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(f"{server}/operate?preset=mixed-pool&n=1000")
     wait_for_results(page, "omputing")
-    tables = page.locator(":is(.st-key-table_sla, .st-key-table_pools, .st-key-table_cap_types) .dvn-scroller")
+    tables = page.locator(":is(.st-key-card_sla, .st-key-card_types, .st-key-card_cap) .dvn-scroller")
     assert tables.count() == 3
     assert all(each.evaluate("e => e.scrollWidth <= e.clientWidth") for each in tables.all())
