@@ -169,12 +169,18 @@ def deployment_table(options: Sequence[Option]) -> None:
 def what_if(scenario: Scenario, own: Option, light: Searched | None, job: Job[str, Alternative], terms: Terms) -> None:
     """What a cap, a longer tail or no variance does to the bill."""
 
+    def changed() -> list[Option]:
+        return words.options(own, light, dict(sorted(job.found.items())), terms)
+
+    def sentences(of: list[Option]) -> list[str]:
+        return words.what_if_sentences(own, of, light.truncated if light else 0.0)
+
     def picture() -> tuple[go.Figure, str]:
-        changed = words.options(own, light, dict(sorted(job.found.items())), terms)
-        return figures.what_if(own, changed, job.total + 1), " ".join(words.what_if_sentences(own, changed))
+        there = changed()
+        return figures.what_if(own, there, job.total + 1), " ".join(sentences(there))
 
     JobFeed(job, picture).draw("plot_what_if")
-    for sentence in words.what_if_sentences(own, words.options(own, light, dict(sorted(job.found.items())), terms)):
+    for sentence in sentences(changed()):
         st.caption(sentence)
     if with_predictor(scenario) and (note := basis_note(scenario)):
         st.caption(note)

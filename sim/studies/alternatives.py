@@ -7,6 +7,8 @@ chance in it. A scheduler that is told lengths is held against the one that diff
 
 from typing import NamedTuple
 
+import numpy as np
+
 from sim.deployment import resolve
 from sim.errors import ScenarioError
 from sim.lengths_spec import Constant
@@ -20,6 +22,7 @@ from sim.studies.saturated import replayed
 from sim.studies.shortened import shortened
 from sim.systems import reads_predictor
 from sim.workload import Trace, make_requests
+from sim.workload.retries import Retry
 
 LIGHT_REQUESTS = 4_000
 PREDICTED = {
@@ -84,12 +87,20 @@ def with_predictor(scenario: Scenario) -> dict[str, Scenario]:
 
 
 def with_mean_lengths(scenario: Scenario, trace: Trace | None) -> Asked:
-    """Every answer as long as its type's mean under its cap: what variance alone costs."""
+    """Every answer as long as its type's mean: what variance alone costs.
+
+    The mean is that of what clients get: under the cap, unless they ask again for what it cuts.
+    """
+    is_cut_for_good = scenario.workload.client_retry == Retry.NEVER.value
     if trace is not None:
-        mean = round(float(trace.output_len.mean()))
-        return with_outputs(scenario, trace, Constant(tokens=mean), scenario.workload.types[0].cap)
+        cap = scenario.workload.types[0].cap
+        got = trace.output_len if cap is None or not is_cut_for_good else np.minimum(trace.output_len, cap)
+        return with_outputs(scenario, trace, Constant(tokens=max(1, round(float(got.mean())))), cap)
     means = {
-        f"workload.types.{i}.output": {"kind": "constant", "tokens": max(1, round(mean_of(task.output, task.cap)))}
+        f"workload.types.{i}.output": {
+            "kind": "constant",
+            "tokens": max(1, round(mean_of(task.output, task.cap if is_cut_for_good else None))),
+        }
         for i, task in enumerate(scenario.workload.types)
     }
     return with_values(scenario, means), None
@@ -98,18 +109,21 @@ def with_mean_lengths(scenario: Scenario, trace: Trace | None) -> Asked:
 def light_search(scenario: Scenario, trace: Trace | None, share: float) -> Searched:
     """The first replication with fewer requests; with more where they are too few for this server.
 
+    The share of answers that are cut is that of all requests: fewer of them would say something else than Operate.
+
     Raises
     ------
     ScenarioError
         As `search`.
     """
-    return search_long_enough(Server(shortened(scenario, LIGHT_REQUESTS), trace, share))
+    found = search_long_enough(Server(shortened(scenario, LIGHT_REQUESTS), trace, share))
+    return found._replace(truncated=share_cut(scenario, trace))
 
 
 def tried(scenario: Scenario, trace: Trace | None, share: float, without: Scenario | None = None) -> Alternative:
     """`light_search` of an alternative, and of what it is held against; a refusal is an answer like any other."""
     try:
-        found = light_search(scenario, trace, share)._replace(truncated=share_cut(scenario, trace))
+        found = light_search(scenario, trace, share)
         beside_it = None if without is None else light_search(without, trace, share)
         return Alternative(scenario, found, without=beside_it)
     except ScenarioError as error:
@@ -117,9 +131,9 @@ def tried(scenario: Scenario, trace: Trace | None, share: float, without: Scenar
 
 
 def share_cut(scenario: Scenario, trace: Trace | None) -> float:
-    """Share of all answers that a cap or the context cuts: fewer requests would say something else than Operate."""
+    """Share of all first answers that a cap or the context cuts; a prompt without room for an answer has none."""
     _, info = make_requests(scenario, replayed(scenario, trace), max_model_len=resolve(scenario).max_model_len)
-    return float((info.is_truncated & ~info.is_rejected).mean())
+    return float(info.is_truncated.sum() / max((~info.is_rejected).sum(), 1))
 
 
 def beside(base: Capacity, light_base: Searched, other: Alternative) -> Capacity | None:

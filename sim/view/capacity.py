@@ -10,6 +10,7 @@ from sim.studies.bill import AS_LISTED, Bill, Prices, bill
 from sim.studies.capacity import Capacity, combined
 from sim.studies.capacity_search import OUT_OF_REACH, Searched
 from sim.studies.deployments import named
+from sim.studies.rate_search import WIDTH
 from sim.view.number_words import UNDEFINED, counted, short_number, short_percent, short_time
 from sim.view.quantity import LIMIT_NAMES
 from sim.view.summary_rows import count
@@ -220,20 +221,23 @@ def cheapest_sentence(options: Sequence[Option], own: Option) -> str:
     return f"Cheapest of these: {counted(best.bill.replicas, 'replica')} of {best.name}{_price(best.bill)}{rough}."
 
 
-def what_if_sentences(base: Option, changed: Sequence[Option]) -> list[str]:
-    """What each change does to rate and bill."""
-    return [f"**{each.name[:1].upper()}{each.name[1:]}**: {_changed(base, each)}" for each in changed]
+def what_if_sentences(base: Option, changed: Sequence[Option], cut_anyway: float = 0.0) -> list[str]:
+    """What each change does to rate and bill; `cut_anyway` is the share of answers that are cut without it."""
+    return [f"**{each.name[:1].upper()}{each.name[1:]}**: {_changed(base, each, cut_anyway)}" for each in changed]
 
 
-def _changed(base: Option, other: Option) -> str:
+def _changed(base: Option, other: Option, cut_anyway: float) -> str:
     if other.found is None or other.bill is None or base.found is None or base.bill is None:
         return other.refusal or "being computed."
     rate, before = other.found.sustained.rate_rps, base.found.sustained.rate_rps
-    words = [f"a replica sustains {short_number(rate)} requests/s ({relative_change(rate, before)})"]
     more = other.bill.all_gpus - base.bill.all_gpus
+    change = relative_change(rate, before)
+    if more and abs(rate / before - 1) <= WIDTH:
+        change += ", less than a search can tell"
+    words = [f"a replica sustains {short_number(rate)} requests/s ({change})"]
     gpus = f"{gpus_words(abs(more))} {'more' if more > 0 else 'fewer'}" if more else "as many GPUs"
     words.append(gpus + _difference(base.bill, other.bill))
-    if other.found.truncated >= base.found.truncated + 0.0005:
+    if other.found.truncated >= cut_anyway + 0.0005:
         words.append(f"{short_percent(other.found.truncated)} of answers are cut")
     return ", ".join(words) + "."
 

@@ -107,6 +107,20 @@ def test_without_variance_the_mean_stays() -> None:
     assert lengths[0] == pytest.approx(256, abs=2)
 
 
+@pytest.mark.parametrize("retry", ["never", "rest", "again"])
+def test_the_mean_is_that_of_what_clients_get(retry: str) -> None:
+    """Of 100, 100 and 1,000 tokens under a cap of 300 they get 500 in all, or 1,200 where they ask for the rest."""
+    rows = trace_of([100, 100, 1000])
+    asked = with_values(CHAT, {"workload.types.0.cap": 300, "workload.client_retry": retry})
+    _, still = with_mean_lengths(asked, rows)
+    assert still is not None
+    assert still.output_len.tolist() == [167 if retry == "never" else 400] * 3
+    drawn, _ = with_mean_lengths(asked, None)
+    whole = simulate(with_values(asked, {"workload.client_retry": "never"})).info.true_len
+    got = whole if retry != "never" else np.minimum(whole, 300)
+    assert drawn.workload.types[0].output.tokens == pytest.approx(got.mean(), rel=0.05)
+
+
 def test_what_ifs_change_answers_and_nothing_else() -> None:
     for each in what_ifs(CHAT, None, cap=512, factor=2.0):
         assert simulate(each.scenario).inputs.prompt_len.tolist() == simulate(CHAT).inputs.prompt_len.tolist()

@@ -67,8 +67,17 @@ def test_counts_of_replicas_and_gpus_are_said_as_people_say_them() -> None:
 
 def test_answers_that_are_cut_anyway_are_not_told_of_a_change() -> None:
     own, other = (option(rate, truncated=0.034) for rate in (10.0, 12.0))
-    assert "cut" not in capacity.what_if_sentences(own, [other])[0]
-    assert ", 8.4 % of answers are cut." in capacity.what_if_sentences(own, [option(12.0, truncated=0.084)])[0]
+    assert "cut" not in capacity.what_if_sentences(own, [other], cut_anyway=0.034)[0]
+    capped = option(12.0, truncated=0.084)
+    assert ", 8.4 % of answers are cut." in capacity.what_if_sentences(own, [capped], cut_anyway=0.034)[0]
+
+
+def test_gpus_saved_by_a_rate_that_a_search_cannot_tell_from_the_other_are_told_with_that() -> None:
+    """A search stops at 2.5 %: at 9.9 and 10.1 requests/s 40 need 5 and 4 replicas, and that is chance."""
+    own, near, far = option(9.9), option(10.1), option(13.5)
+    assert "(+2.0 %, less than a search can tell), 1 GPU fewer" in capacity.what_if_sentences(own, [near])[0]
+    assert "(+36.4 %), 2 GPUs fewer" in capacity.what_if_sentences(own, [far])[0]
+    assert "(+1.0 %), as many GPUs" in capacity.what_if_sentences(option(10.0), [near])[0]
 
 
 def test_where_there_is_no_answer_the_first_line_says_whose_fault_it_is() -> None:
