@@ -184,6 +184,14 @@ class Result:
         return np.where(self.is_rejected, np.nan, waits)
 
     @cached_property
+    def waited_until_s(self) -> Floats:
+        """When a request was first scheduled, refused or given up; NaN where it still waits or never came."""
+        outcome = self.run.outcome
+        gone_s = np.where(self.is_rejected, outcome.arrival_s, np.where(self.is_aborted, self.left_s, np.nan))
+        until_s: Floats = np.fmin(outcome.first_scheduled_s, gone_s)
+        return until_s
+
+    @cached_property
     def left_s(self) -> Floats:
         """When a request without a last token was over: its client gave up, or the run ended."""
         end_s = np.full(self.is_finished.size, self.run.duration_s)

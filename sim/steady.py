@@ -109,25 +109,44 @@ def trend_of_run(waiting: Floats, bin_width_s: float, arrival_s: Floats, output_
     return waiting_trend(inside * bin_width_s, waiting[inside], arrival_s.size - half, gap_cv, cv(output_len))
 
 
-def trend_of_starts(arrival_s: Floats, first_scheduled_s: Floats, output_len: ArrayLike) -> Trend | None:
-    """The same from when each request was first scheduled, for arrivals that are over within a few time bins.
+def trend_of_waits(
+    arrival_s: Floats, until_s: Floats, output_len: ArrayLike, weight: ArrayLike | None = None
+) -> Trend | None:
+    """The same from how long each request waited to be scheduled for the first time.
+
+    For arrivals that are over within a few time bins. And for what waits behind others: where short answers go first,
+    few wait and those few are the work that is not done, so each counts as its `weight`.
 
     Parameters
     ----------
     arrival_s : (n,) float64
         As in `trend_of_run`.
-    first_scheduled_s : (n,) float64
-        NaN where the run ended before. Who was preempted does not wait here, so the queue may only be longer.
+    until_s : (n,) float64
+        Scheduled or gone; NaN where the run ended before. Who was preempted does not wait here, so the queue may only
+        be longer.
     output_len : (n,) int64
         Tokens.
+    weight : (n,) float64, optional
+        1 on average. None: 1 each.
     """
     if arrival_s.size < 2 or arrival_s[-1] <= arrival_s[arrival_s.size // 2]:
         return None
     half = arrival_s.size // 2
-    time_s = np.linspace(arrival_s[half], arrival_s[-1], MANY_POINTS)
-    started_s = np.sort(first_scheduled_s)  # NaN last
-    waiting = np.searchsorted(arrival_s, time_s, "right") - np.searchsorted(started_s, time_s, "right")
-    return waiting_trend(time_s, waiting, arrival_s.size - half, cv(np.diff(arrival_s[half:])), cv(output_len))
+    edges_s = np.linspace(arrival_s[half], arrival_s[-1], MANY_POINTS + 1)
+    each = np.ones(arrival_s.size) if weight is None else np.asarray(weight, np.float64)
+    waited = _time_since(edges_s, arrival_s, each) - _time_since(edges_s, until_s, each)
+    waiting = np.diff(waited) / np.diff(edges_s)
+    return waiting_trend(edges_s[:-1], waiting, arrival_s.size - half, cv(np.diff(arrival_s[half:])), cv(output_len))
+
+
+def _time_since(time_s: Floats, event_s: Floats, amounts: Floats) -> Floats:
+    """Sum of the amounts of what happened before each time, each times how long before; NaN happens never."""
+    order = np.argsort(event_s)  # NaN last
+    event_s, amounts = event_s[order], amounts[order]
+    before = np.searchsorted(event_s, time_s, "right")
+    total, moment = (np.append(0.0, np.cumsum(each))[before] for each in (amounts, amounts * event_s))
+    since: Floats = time_s * total - moment
+    return since
 
 
 def is_too_short(

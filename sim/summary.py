@@ -234,14 +234,16 @@ def time_ledger(result: Result) -> Group:
 def flags(result: Result) -> Group:
     """Reasons to read the run with care; `unstable` is None where a queue has no trend to speak of."""
     arrival_s = result.run.outcome.arrival_s
-    trend = None if result.inputs.users else _trend(result)
+    by_number, by_work = (None, None) if result.inputs.users else _trends(result)
+    is_growing = [trend.is_unstable for trend in (by_number, by_work) if trend is not None]
     last_s = float(np.nanmax(arrival_s, initial=0.0))
     service = metrics.percentile(result.e2e_s - result.queue_delay_s, 0.5)
     service_s = service.value if service.m else math.inf  # nothing finished: shorter than any service
     return {
-        "unstable": None if trend is None else trend.is_unstable,
-        "waiting_growth": None if trend is None else trend.growth,
-        "waiting_noise": None if trend is None else trend.noise,
+        "unstable": any(is_growing) if is_growing else None,
+        "waiting_growth": None if by_number is None else by_number.growth,
+        "waiting_work_growth": None if by_work is None else by_work.growth,
+        "waiting_noise": None if by_number is None else by_number.noise,
         "too_short": steady.is_too_short(
             arrival_s.size, result.inputs.users, last_s, service_s, period_s(result.scenario)
         ),
@@ -267,16 +269,20 @@ def length_warnings(result: Result) -> Group:
     }
 
 
-def _trend(result: Result) -> steady.Trend | None:
+def _trends(result: Result) -> tuple[steady.Trend | None, steady.Trend | None]:
+    """Of the number waiting, and of the work in it, each request weighed by its output over the mean."""
     run = result.run
     seen = run.outcome.arrival_s <= run.duration_s
     width = result.ledger.bin_durations_s()
     waiting = run.bins[:, Bin.WAITING] / np.where(width > 0, width, np.nan)
     arrival_s, output_len = run.outcome.arrival_s[seen], result.inputs.output_len[seen]
-    trend = steady.trend_of_run(waiting, run.bin_width_s, arrival_s, output_len)
-    if trend is None and arrival_s.size >= FEWEST_WAITING:
-        return steady.trend_of_starts(arrival_s, run.outcome.first_scheduled_s[seen], output_len)
-    return trend
+    until_s = result.waited_until_s[seen]
+    by_number = steady.trend_of_run(waiting, run.bin_width_s, arrival_s, output_len)
+    if by_number is None and arrival_s.size >= FEWEST_WAITING:
+        by_number = steady.trend_of_waits(arrival_s, until_s, output_len)
+    if by_number is None or np.ptp(output_len) == 0:
+        return by_number, None
+    return by_number, steady.trend_of_waits(arrival_s, until_s, output_len, output_len / output_len.mean())
 
 
 def _ratio(part: Any, whole: Any) -> float:

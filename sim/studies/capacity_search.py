@@ -18,7 +18,7 @@ from sim.simulate import simulate
 from sim.steady import FEWEST_TURNS, FILLINGS, filling_s
 from sim.studies.load_curve import at_load, load_of
 from sim.studies.rate_search import LARGEST_FACTOR, LargestRate, largest_rate
-from sim.studies.saturated import replayed, saturated, saturated_rps
+from sim.studies.saturated import replayed, saturated_rps
 from sim.summary import flags, period_s
 from sim.workload import Trace
 
@@ -98,8 +98,7 @@ class Server(NamedTuple):
 
     def ceiling_rps(self, replication: int) -> float:
         """What it serves when it never lacks work: no higher rate can be sustained."""
-        full = saturated(self.scenario)
-        return saturated_rps(simulate(full, replayed(full, self.trace), replication=replication))
+        return saturated_rps(self.scenario, self.trace, replication)
 
     def is_sustained(self, result: Result) -> bool:
         """Whether a run kept what it had to, and its queue did not grow."""

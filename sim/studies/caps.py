@@ -12,7 +12,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.load_curve import is_closed, load_of
 from sim.studies.output_lengths import capped
-from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import by_arrival, plateau_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace
 from sim.workload.retries import Retry, questions
@@ -67,7 +67,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     ScenarioError
         The scenario cannot run.
     """
-    full = run_capped(saturated(scenario), cap, retry, trace)
+    full = run_capped(saturated(by_arrival(scenario)), cap, retry, trace)
     tokens_per_s = plateau_tokens_per_s(full)
     tries_per_answer = len(full.inputs.output_len) / full.is_first_try.sum()
     answers_per_s = tokens_per_s / full.run.outcome.emitted.mean() / tries_per_answer

@@ -19,7 +19,7 @@ from sim.studies.capacity_search import (
 from sim.studies.compare import Compared, Contender, at
 from sim.studies.load_curve import MAX_REQUESTS, USERS, at_load, is_closed, without_load
 from sim.studies.rate_search import LARGEST_FACTOR, largest_rate
-from sim.studies.saturated import replayed, saturated, saturated_rps
+from sim.studies.saturated import replayed, saturated_rps
 from sim.workload import Trace
 
 TARGET = ATTAINMENT  # share of requests within all limits that a load is held to
@@ -37,8 +37,7 @@ def ceiling(one: Contender) -> float:
     if is_closed(one.scenario):
         return math.inf
     try:
-        full = saturated(without_load(one.asked))
-        return saturated_rps(simulate(full, replayed(full, one.trace)))
+        return saturated_rps(without_load(one.asked), one.trace)
     except ScenarioError:
         return math.nan
 

@@ -11,14 +11,36 @@ from sim.engine.accounts import Bin
 from sim.metrics import per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
+from sim.simulate import simulate
+from sim.studies.general_loop import AS_IN_GENERAL_LOOP
+from sim.systems import PREEMPTIVE_ORDERS
 from sim.workload import Trace
 
 FILLED = 0.3  # share of the admissions after which the first batch has mixed
+SOME_FIRST = (  # orders under which requests that are all there are not served as they come: some kinds before others
+    *PREEMPTIVE_ORDERS, "priority", "predicted", "upper", "lower", "shortest_guarded", "tail_averse"
+)  # fmt: skip
 
 
 def saturated(scenario: Scenario) -> Scenario:
     """The scenario with every request waiting at time 0."""
     return with_values(scenario, {"workload.arrivals": {"kind": "all_at_once"}})
+
+
+def by_arrival(scenario: Scenario) -> Scenario:
+    """The same server, but first come, first served, where it serves some kinds of requests before others.
+
+    A rate in requests/s is one of all kinds together. Where all are there at the start and short answers or urgent ones
+    go first, there is no stretch of the run in which the kinds are served as they come.
+    """
+    scheduler, values = scenario.scheduler, dict[str, object]()
+    if scheduler.choices.order in SOME_FIRST:
+        values |= AS_IN_GENERAL_LOOP | {"scheduler.order": "arrival"}
+    if scheduler.scheduling_policy == "priority":
+        values["scheduler.scheduling_policy"] = "fcfs"
+    if scheduler.sglang.schedule_policy == "lof":
+        values["scheduler.sglang.schedule_policy"] = "fcfs"
+    return with_values(scenario, values) if values else scenario
 
 
 def replayed(scenario: Scenario, trace: Trace | None) -> Trace | None:
@@ -45,8 +67,20 @@ def plateau_tokens_per_s(result: Result) -> float:
     return per_second(0.8 * total, float(end_s - start_s))
 
 
-def saturated_rps(result: Result) -> float:
-    """Requests/s that a saturated server takes in: no higher rate of arrivals can be sustained.
+def saturated_rps(scenario: Scenario, trace: Trace | None = None, replication: int = 0) -> float:
+    """Requests/s that a server takes in when it never lacks work: no higher rate can be sustained.
+
+    Raises
+    ------
+    ScenarioError
+        It cannot run.
+    """
+    full = saturated(by_arrival(scenario))
+    return intake_rps(simulate(full, replayed(full, trace), replication=replication))
+
+
+def intake_rps(result: Result) -> float:
+    """Requests/s that a saturated server takes in, which serves first come, first served.
 
     The smaller of two views, as each is too high where the run is short for a reason of its own: the plateau of the
     output over the mean answer (answers still to come are longer), and admissions after the first batch has mixed

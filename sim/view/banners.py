@@ -54,8 +54,11 @@ def _growing_queue(summary: Summary) -> str:
     flags = summary["flags"]
     if not flags["unstable"]:
         return ""
+    grows = f"grows by {flags['waiting_growth']:,.0f} requests"
+    if flags["waiting_growth"] <= max(flags["waiting_noise"], 1.0):  # few wait, but those with long answers
+        grows = f"grows by the work of {flags['waiting_work_growth']:,.0f} average requests"
     return (
-        f"Unstable: the queue grows by {flags['waiting_growth']:,.0f} requests in the second half of the arrivals; "
+        f"Unstable: the queue {grows} in the second half of the arrivals; "
         "TTFT, E2E and goodput depend on the run's length. Lower the rate or look at saturated."
     )
 

@@ -11,7 +11,7 @@ from sim.presets import preset
 from sim.studies.capacity import capacity
 from sim.studies.capacity_search import Known, Server, TooShortError, search, search_long_enough, within_gaps
 from sim.studies.load_curve import without_load
-from sim.studies.saturated import replayed, saturated, saturated_rps
+from sim.studies.saturated import intake_rps, replayed, saturated
 from tests.cases import BASE
 from tests.cases import trace as trace_of
 
@@ -82,9 +82,9 @@ def test_the_limits_of_the_gaps_count_where_they_are_asked_for(regular: Scenario
 
 def test_a_saturated_server_takes_in_its_slots_over_its_service_time(regular: Scenario) -> None:
     full = saturated(regular)
-    assert saturated_rps(simulate(full)) == pytest.approx(LIMIT_RPS, rel=1e-9)
+    assert intake_rps(simulate(full)) == pytest.approx(LIMIT_RPS, rel=1e-9)
     uneven = with_values(full, {"workload.num_requests": 4001})
-    assert 0.995 * LIMIT_RPS <= saturated_rps(simulate(uneven)) <= LIMIT_RPS * (1 + 1e-9)
+    assert 0.995 * LIMIT_RPS <= intake_rps(simulate(uneven)) <= LIMIT_RPS * (1 + 1e-9)
 
 
 def test_in_a_replication_requests_are_the_same_at_every_rate() -> None:

@@ -8,13 +8,31 @@ from sim.presets import preset
 from sim.studies.alternatives import PREDICTED, what_ifs, with_mean_lengths, with_predictor
 from sim.studies.assumed_lengths import assumed_lengths, mean_of
 from sim.studies.capacity_search import Server, search
+from sim.studies.load_curve import at_load
 from sim.studies.output_lengths import capped, with_longer_tail, with_outputs
 from sim.system_spec import AssumedLengths
 from sim.systems import system
 from sim.workload.lengths import quantile
+from tests.cases import BASE
 from tests.cases import trace as trace_of
 
+ONE = {"kind": "constant", "tokens": 1}
 CHAT = with_values(preset("chat"), {"workload.num_requests": 4000})
+SHORT_AND_LONG = with_values(
+    BASE,
+    {
+        "workload.types": [
+            {"name": name, "share": share, "prompt": ONE, "output": {"kind": "constant", "tokens": tokens}}
+            for name, share, tokens in (("short", 0.9, 10), ("long", 0.1, 100))
+        ],
+        "workload.arrivals": {"kind": "poisson", "rate_rps": 1.0},
+        "workload.num_requests": 20_000,
+        "scheduler.max_num_seqs": 4,
+        "cost.step_ms": 100.0,
+        "slo.ttft_ms": 2000.0,
+        "predictor.kind": "oracle",
+    },
+)
 UNCAPPED = with_values(CHAT, {"workload.types.0.cap": None})
 
 
@@ -139,6 +157,19 @@ def test_a_predictor_is_told_to_schedulers_that_can_use_one() -> None:
 
 
 def test_shortest_first_helps_where_short_and_long_answers_share_a_queue() -> None:
-    mixed = with_values(preset("mixed-pool"), {"workload.num_requests": 3000})
-    told = with_predictor(with_values(mixed, {"predictor.kind": "oracle"}))["predictor: shortest first"]
-    assert search(Server(told)).search.rate_rps > 1.05 * search(Server(mixed)).search.rate_rps
+    """Four slots, 0.1 s a token, 19 tokens an answer: 2.1 a second. Short of that, fewer wait where short ones pass."""
+    told = with_predictor(SHORT_AND_LONG)["predictor: shortest first"]
+    own, better = (search(Server(each)).search.rate_rps for each in (SHORT_AND_LONG, told))
+    assert 1.05 * own < better < 4 / 1.9
+    assert (
+        simulate(at_load(told, better)).attainment.share
+        >= 0.9
+        > simulate(at_load(SHORT_AND_LONG, better)).attainment.share
+    )
+
+
+def test_shortest_first_sustains_no_more_than_the_slots_do() -> None:
+    """With ten minutes to wait in, only the queue's growth tells: long answers alone are left in it."""
+    patient = with_values(SHORT_AND_LONG, {"slo.ttft_ms": 600_000.0})
+    for each in (patient, with_predictor(patient)["predictor: shortest first"]):
+        assert 0.9 * 4 / 1.9 < search(Server(each)).search.rate_rps < 1.02 * 4 / 1.9

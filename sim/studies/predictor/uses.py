@@ -15,9 +15,9 @@ from sim.metrics import mean, p99, per_second
 from sim.predictor_spec import NAMES_A_LENGTH, NO_PRESET, Kind, Predictor
 from sim.result import Result
 from sim.scenario import Scenario, with_values
-from sim.scheduler_spec import Scheduler
 from sim.simulate import simulate
 from sim.slo import goodput_rps
+from sim.studies.general_loop import AS_IN_GENERAL_LOOP
 from sim.studies.saturated import plateau_tokens_per_s, replayed
 from sim.studies.shortened import shortened
 from sim.systems import SYSTEMS
@@ -39,13 +39,7 @@ class Use(Enum):
 
 
 CHOICES: dict[Use, dict[str, Any]] = {
-    Use.NONE: {  # what vLLM's own loop alone reads, as all other loops have it
-        "scheduler.async_scheduling": False,
-        "scheduler.enable_prefix_caching": False,
-        "scheduler.enable_chunked_prefill": True,
-        "scheduler.scheduling_policy": "fcfs",
-        "scheduler.vllm_release": Scheduler.model_fields["vllm_release"].default,
-    },
+    Use.NONE: AS_IN_GENERAL_LOOP,
     Use.ORDER: {"scheduler.order": "predicted"},
     Use.RESERVE: {"scheduler.reserve": "quantile"},
 }
