@@ -17,8 +17,8 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.steady import FEWEST_TURNS, FILLINGS, filling_s
 from sim.studies.load_curve import at_load, load_of
-from sim.studies.rate_search import LARGEST_FACTOR, LargestRate, largest_rate
-from sim.studies.saturated import replayed, saturated_rps
+from sim.studies.rate_search import LARGEST_FACTOR, WIDTH, LargestRate, largest_rate
+from sim.studies.saturated import by_arrival, intake_rps, replayed, saturated_rps
 from sim.summary import flags, period_s
 from sim.workload import Trace
 
@@ -33,6 +33,7 @@ OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
 NEAR_FACTOR = 1.025  # ... where a search with fewer requests has ended nearby: two runs may then be all
+CLEARLY_MORE = 1.05  # times what it serves with full seats: then that was no bound
 LEAST_SHARE = 1e-2  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
 Criterion = Callable[[Result], bool]
@@ -97,8 +98,16 @@ class Server(NamedTuple):
         return simulate(asked, replayed(asked, self.trace), replication=replication)
 
     def ceiling_rps(self, replication: int) -> float:
-        """What it serves when it never lacks work: no higher rate can be sustained."""
+        """What it serves when it never lacks work: mostly no higher rate can be sustained.
+
+        A server that learns how much memory to set aside may do worse where all come at once: equal answers then end
+        together, it starts anew each time, and has learnt nothing.
+        """
         return saturated_rps(self.scenario, self.trace, replication)
+
+    def intake_rps(self, rate_rps: float, replication: int) -> float:
+        """What it takes in at a rate that may be too high, requests/s, first come, first served."""
+        return intake_rps(self._replace(scenario=by_arrival(self.scenario)).run(rate_rps, replication))
 
     def is_sustained(self, result: Result) -> bool:
         """Whether a run kept what it had to, and its queue did not grow."""
@@ -172,11 +181,18 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
         best[rate_rps] = result
         return True
 
-    start_rps, factor = _start(known, ceiling_rps)
-    highest_rps, floor_rps = min(known.failed_rps, ceiling_rps), LEAST_SHARE * ceiling_rps
-    found = largest_rate(passes, start_rps, floor_rps=floor_rps, ceiling_rps=highest_rps, factor=factor)
-    if not found.is_settled:
-        raise OutOfReachError(partial(_nothing_found, server, ceiling_rps, replication))
+    while True:
+        start_rps, factor = _start(known, ceiling_rps)
+        highest_rps, floor_rps = min(known.failed_rps, ceiling_rps), LEAST_SHARE * ceiling_rps
+        found = largest_rate(passes, start_rps, floor_rps=floor_rps, ceiling_rps=highest_rps, factor=factor)
+        if not found.is_settled:
+            raise OutOfReachError(partial(_nothing_found, server, ceiling_rps, replication))
+        if known.failed_rps <= FIRST_FACTOR * ceiling_rps or found.rate_rps < (1 - WIDTH) * ceiling_rps:
+            break
+        more_rps = server.intake_rps(FIRST_FACTOR * ceiling_rps, replication)
+        if not more_rps > CLEARLY_MORE * ceiling_rps:
+            break
+        known, ceiling_rps = known._replace(passed_rps=found.rate_rps, near_rps=0.0), more_rps
     result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
     output_tokens = result.delivered_tokens / int(result.is_first_try.sum())
@@ -224,8 +240,16 @@ def _nothing_found(server: Server, ceiling_rps: float, replication: int) -> str:
         return f"{OUT_OF_REACH} ({limits}): at {light_rps:.3g} requests/s no answer is complete when the run stops"
     return (
         f"{OUT_OF_REACH} ({limits}): {where} {math.floor(1000 * within) / 10:.1f} % of requests are within it; "
-        f"{100 * server.share:.0f} % are needed"
+        f"{100 * server.share:.0f} % are needed{_rejected(light)}"
     )
+
+
+def _rejected(result: Result) -> str:
+    """Who is never within a limit, at whatever rate; empty where there is nobody."""
+    share, longest = float(result.is_rejected.mean()), result.resolved.max_model_len
+    if not share:
+        return ""
+    return f", and {100 * share:.3g} % could never fit (max_model_len is {longest:,} tokens) and count as misses"
 
 
 def _enough(result: Result) -> int:

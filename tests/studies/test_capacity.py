@@ -93,6 +93,24 @@ def test_in_a_replication_requests_are_the_same_at_every_rate() -> None:
     assert lengths[0] == lengths[1] != server.run(1.0, 2).inputs.output_len.tolist()
 
 
+def test_a_limit_out_of_reach_by_prompts_that_never_fit_says_so() -> None:
+    """Prompts of 1 to 1,000 tokens, and room for 800 with the answer: one in five leaves none."""
+    narrow = with_values(
+        preset("chat"),
+        {
+            "workload.types.0.prompt": {"kind": "uniform", "low": 1, "high": 1000},
+            "workload.num_requests": 2000,
+            "deployment.max_model_len": 801,
+        },
+    )
+    never = float(np.mean(simulate(narrow).inputs.prompt_len >= 801))
+    assert never == pytest.approx(0.2, abs=0.03)
+    told = f"90 % are needed, and {100 * never:.3g} % could never fit (max_model_len is 801 tokens)"
+    with pytest.raises(ScenarioError) as refusal:
+        search(Server(narrow))
+    assert told in str(refusal.value)
+
+
 def test_a_higher_share_within_the_limits_is_sustained_at_a_lower_rate() -> None:
     chat = with_values(preset("long-prompts"), {"workload.num_requests": 3000})
     rates = [search(Server(chat, share=share)).search.rate_rps for share in (0.8, 0.9, 0.99)]
@@ -213,6 +231,44 @@ def test_a_search_outlasts_the_longest_answers() -> None:
     )
     assert few > 1.2 * truth
     assert found == pytest.approx(truth, rel=0.1)
+
+
+def test_what_full_seats_serve_is_no_bound_where_equal_answers_end_together() -> None:
+    """SGLang sets memory aside by what it has seen: with all at once it begins anew with each wave of answers."""
+    server = with_values(
+        preset("memory-pressure"),
+        {
+            "scheduler.system": "sglang",
+            "deployment.gpu": "H100-SXM",
+            "deployment.gpu_memory_utilization": 0.3,
+            "workload.types.0.output": {"kind": "constant", "tokens": 506},
+            "workload.num_requests": 3000,
+        },
+    )
+    full = simulate(saturated(server))
+    assert 3000 / full.run.duration_s < 6
+    found = search(Server(server)).search
+
+    def kept(rate_rps: float) -> float:
+        run = simulate(with_values(server, {"workload.arrivals.rate_rps": rate_rps}))
+        return float(np.mean((run.ttft_s <= 2.0) & (run.tpot_s <= 0.06)))
+
+    assert found.rate_rps > 8
+    assert kept(found.rate_rps) >= 0.9 > kept(1.3 * found.rate_rps)
+
+
+def test_a_server_that_all_at_once_brings_to_a_crawl_is_searched_above_that() -> None:
+    """FastServe swaps without end where a thousand wait at once; at three times that rate it keeps up."""
+    server = with_values(
+        preset("memory-pressure"),
+        {"scheduler.system": "fastserve", "workload.num_requests": 1000, "slo.ttft_ms": 60_000.0, "slo.tpot_ms": 2e6},
+    )
+    crawl_rps = 1000 / simulate(saturated(server)).run.duration_s
+    found = search(Server(server)).search
+    assert found.rate_rps > 2.5 * crawl_rps
+    kept = simulate(with_values(server, {"workload.arrivals.rate_rps": found.rate_rps}))
+    assert np.mean(kept.ttft_s <= 60) >= 0.9
+    assert 1000 / kept.run.duration_s > 2 * crawl_rps
 
 
 @pytest.mark.parametrize("near", [0.1, 4.0, 9.7, 9.76, 9.9, 10.0, 10.1, 15.0, 300.0])

@@ -70,6 +70,7 @@ def test_runs_that_are_there_are_not_made_again_and_change_nothing(loads, monkey
     assert 0.975 * 0.5 <= reach(Contender(whole, "vllm_v1"), points=points, full_load=0.1) <= 0.5
     assert tried
     assert all(rate < 0.5 or rate < min(load for load in (*loads, 1.0) if load > 0.5) for rate in tried)
+    assert (1.25 * 0.5 in tried) == (max(loads) < 0.5)  # once, to see whether what full seats serve is a bound
     assert all(rate > max((load for load in loads if load < 0.5), default=0.0) for rate in tried)
 
 
