@@ -76,6 +76,12 @@ class Result:
         return np.ones(self.is_finished.size, np.bool_) if found is None else found < 0
 
     @cached_property
+    def asked_s(self) -> Floats:
+        """Arrivals of first tries, (questions,) float64: further tries come as long as the server takes to answer."""
+        asked: Floats = self.run.outcome.arrival_s[self.is_first_try]
+        return asked
+
+    @cached_property
     def is_cut_for_good(self) -> Bools:
         """Truncated, and its client asked no more."""
         found: Bools = self.is_truncated.copy()

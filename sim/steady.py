@@ -49,6 +49,13 @@ def amount_between(amounts: Floats, bin_width_s: float, duration_s: float, windo
     return float(end - start)
 
 
+class Waits(NamedTuple):
+    """When requests began to wait, and when they no longer did; NaN where they have not yet."""
+
+    from_s: Floats  # (m,)
+    until_s: Floats  # (m,)
+
+
 class Trend(NamedTuple):
     """Growth of the number waiting over the second half of the arrivals."""
 
@@ -110,7 +117,7 @@ def trend_of_run(waiting: Floats, bin_width_s: float, arrival_s: Floats, output_
 
 
 def trend_of_waits(
-    arrival_s: Floats, until_s: Floats, output_len: ArrayLike, weight: ArrayLike | None = None
+    waits: Waits, arrival_s: Floats, output_len: ArrayLike, weight: ArrayLike | None = None
 ) -> Trend | None:
     """The same from how long each request waited to be scheduled for the first time.
 
@@ -119,22 +126,19 @@ def trend_of_waits(
 
     Parameters
     ----------
-    arrival_s : (n,) float64
-        As in `trend_of_run`.
-    until_s : (n,) float64
-        Scheduled or gone; NaN where the run ended before. Who was preempted does not wait here, so the queue may only
-        be longer.
-    output_len : (n,) int64
-        Tokens.
-    weight : (n,) float64, optional
-        1 on average. None: 1 each.
+    waits : Waits
+        Who was preempted does not wait in them, so the queue may only be longer.
+    arrival_s, output_len : (n,) float64, (n,) int64
+        As in `trend_of_run`; those who ask again after a cut answer are in `waits` alone.
+    weight : (m,) float64, optional
+        Of each wait, 1 on average. None: 1 each.
     """
     if arrival_s.size < 2 or arrival_s[-1] <= arrival_s[arrival_s.size // 2]:
         return None
     half = arrival_s.size // 2
     edges_s = np.linspace(arrival_s[half], arrival_s[-1], MANY_POINTS + 1)
-    each = np.ones(arrival_s.size) if weight is None else np.asarray(weight, np.float64)
-    waited = _time_since(edges_s, arrival_s, each) - _time_since(edges_s, until_s, each)
+    each = np.ones(waits.from_s.size) if weight is None else np.asarray(weight, np.float64)
+    waited = _time_since(edges_s, waits.from_s, each) - _time_since(edges_s, waits.until_s, each)
     waiting = np.diff(waited) / np.diff(edges_s)
     return waiting_trend(edges_s[:-1], waiting, arrival_s.size - half, cv(np.diff(arrival_s[half:])), cv(output_len))
 

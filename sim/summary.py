@@ -151,7 +151,7 @@ def throughputs(result: Result) -> Group:
 def steady_state(result: Result) -> Group | None:
     """Throughputs between the end of the warm-up and the last arrival; None where all arrive at once."""
     run, outcome = result.run, result.run.outcome
-    window = steady.steady_window(outcome.arrival_s)
+    window = steady.steady_window(result.asked_s)
     if window is None:
         return None
     start_s, end_s = window.start_s, min(window.end_s, run.duration_s)
@@ -233,10 +233,9 @@ def time_ledger(result: Result) -> Group:
 
 def flags(result: Result) -> Group:
     """Reasons to read the run with care; `unstable` is None where a queue has no trend to speak of."""
-    arrival_s = result.run.outcome.arrival_s
     by_number, by_work = (None, None) if result.inputs.users else _trends(result)
     is_growing = [trend.is_unstable for trend in (by_number, by_work) if trend is not None]
-    last_s = float(np.nanmax(arrival_s, initial=0.0))
+    last_s = float(np.nanmax(result.asked_s, initial=0.0))
     service = metrics.percentile(result.e2e_s - result.queue_delay_s, 0.5)
     service_s = service.value if service.m else math.inf  # nothing finished: shorter than any service
     return {
@@ -245,7 +244,7 @@ def flags(result: Result) -> Group:
         "waiting_work_growth": None if by_work is None else by_work.growth,
         "waiting_noise": None if by_number is None else by_number.noise,
         "too_short": steady.is_too_short(
-            arrival_s.size, result.inputs.users, last_s, service_s, period_s(result.scenario)
+            result.is_finished.size, result.inputs.users, last_s, service_s, period_s(result.scenario)
         ),
         "stopped_early": result.counts["unfinished"] > 0,
         **length_warnings(result),
@@ -271,18 +270,18 @@ def length_warnings(result: Result) -> Group:
 
 def _trends(result: Result) -> tuple[steady.Trend | None, steady.Trend | None]:
     """Of the number waiting, and of the work in it, each request weighed by its output over the mean."""
-    run = result.run
-    seen = run.outcome.arrival_s <= run.duration_s
+    run, output_len = result.run, result.inputs.output_len
+    is_seen = result.asked_s <= run.duration_s
+    asked_s, asked_len = result.asked_s[is_seen], output_len[result.is_first_try][is_seen]
     width = result.ledger.bin_durations_s()
     waiting = run.bins[:, Bin.WAITING] / np.where(width > 0, width, np.nan)
-    arrival_s, output_len = run.outcome.arrival_s[seen], result.inputs.output_len[seen]
-    until_s = result.waited_until_s[seen]
-    by_number = steady.trend_of_run(waiting, run.bin_width_s, arrival_s, output_len)
-    if by_number is None and arrival_s.size >= FEWEST_WAITING:
-        by_number = steady.trend_of_waits(arrival_s, until_s, output_len)
-    if by_number is None or np.ptp(output_len) == 0:
+    waits = steady.Waits(run.outcome.arrival_s, result.waited_until_s)
+    by_number = steady.trend_of_run(waiting, run.bin_width_s, asked_s, asked_len)
+    if by_number is None and asked_s.size >= FEWEST_WAITING:
+        by_number = steady.trend_of_waits(waits, asked_s, asked_len)
+    if by_number is None or np.ptp(asked_len) == 0:
         return by_number, None
-    return by_number, steady.trend_of_waits(arrival_s, until_s, output_len, output_len / output_len.mean())
+    return by_number, steady.trend_of_waits(waits, asked_s, asked_len, output_len / output_len.mean())
 
 
 def _ratio(part: Any, whole: Any) -> float:

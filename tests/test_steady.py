@@ -7,6 +7,7 @@ import pytest
 
 from sim import simulate, with_values
 from sim.steady import (
+    Waits,
     Window,
     amount_between,
     filling_s,
@@ -60,14 +61,14 @@ def test_few_bins_between_arrivals_have_no_trend() -> None:
 def test_a_queue_whose_arrivals_are_over_within_a_bin_is_read_off_the_requests() -> None:
     """A hundred a second, one served every two seconds: nearly all of the last 50 still wait at the end."""
     arrival_s = np.arange(100) / 100
-    slow = trend_of_waits(arrival_s, 2.0 * np.arange(100), np.full(100, 8))
+    slow = trend_of_waits(Waits(arrival_s, 2.0 * np.arange(100)), arrival_s, np.full(100, 8))
     assert slow is not None
     assert slow.is_unstable
     assert slow.growth == pytest.approx(50, rel=0.05)
-    at_once = trend_of_waits(arrival_s, arrival_s, np.full(100, 8))
+    at_once = trend_of_waits(Waits(arrival_s, arrival_s), arrival_s, np.full(100, 8))
     assert at_once is not None
     assert not at_once.is_unstable
-    assert trend_of_waits(np.zeros(100), np.arange(100.0), np.full(100, 8)) is None
+    assert trend_of_waits(Waits(np.zeros(100), np.arange(100.0)), np.zeros(100), np.full(100, 8)) is None
     flood = {"workload.arrivals": {"kind": "poisson", "rate_rps": 5000.0}, "workload.num_requests": 2000}
     values = {"workload.types.0.output": {"kind": "constant", "tokens": 20}, "scheduler.max_num_seqs": 4}
     assert simulate(with_values(BASE, flood | values)).summary()["flags"]["unstable"] is True
@@ -77,12 +78,31 @@ def test_work_that_waits_is_weighed() -> None:
     """One of two a second waits for ever, that with the long answer: by work three quarters of all that comes."""
     arrival_s, output_len = np.arange(200) / 2, np.tile([10, 30], 100)
     until_s = np.where(output_len == 10, arrival_s, np.nan)
-    by_number = trend_of_waits(arrival_s, until_s, output_len)
-    by_work = trend_of_waits(arrival_s, until_s, output_len, output_len / 20)
+    waits = Waits(arrival_s, until_s)
+    by_number = trend_of_waits(waits, arrival_s, output_len)
+    by_work = trend_of_waits(waits, arrival_s, output_len, output_len / 20)
     assert by_number is not None
     assert by_work is not None
     assert by_number.growth == pytest.approx(50, rel=0.03)
     assert by_work.growth == pytest.approx(75, rel=0.03)
+
+
+def test_who_asks_again_does_not_hide_that_the_queue_grows() -> None:
+    """Half of the answers are cut and asked for again: 14 tokens a question, so 32 slots answer 23 a second."""
+    values = {
+        "workload.num_requests": 4000,
+        "workload.types.0.prompt": {"kind": "constant", "tokens": 1},
+        "workload.types.0.output": {"kind": "uniform", "low": 5, "high": 14},
+        "workload.types.0.cap": 9,
+        "workload.client_retry": "again",
+        "cost.step_ms": 100.0,
+    }
+    for rate_rps, is_unstable in ((15.0, False), (60.0, True), (200.0, True)):
+        arrivals = {"workload.arrivals": {"kind": "poisson", "rate_rps": rate_rps}}
+        result = simulate(with_values(BASE, values | arrivals))
+        assert result.is_finished.size > 5000
+        assert result.summary()["flags"]["unstable"] is is_unstable
+        assert result.asked_s.max() == pytest.approx(4000 / rate_rps, rel=0.1)
 
 
 def test_run_must_outlast_the_service_of_its_requests() -> None:

@@ -254,7 +254,7 @@ def _rejected(result: Result) -> str:
 
 def _enough(result: Result) -> int:
     """Requests whose arrivals would span `FILLINGS` times what the server takes to fill."""
-    span_s = float(np.nanmax(result.run.outcome.arrival_s))
+    span_s = float(np.nanmax(result.asked_s))
     turns = FILLINGS * filling_s(result.e2e_s - result.queue_delay_s) / span_s
     return math.ceil(result.scenario.workload.num_requests * turns)
 
@@ -263,7 +263,7 @@ def _check_length(result: Result, rate_rps: float) -> None:
     """Refuse a run whose filling and draining outweigh what lies between."""
     if not flags(result)["too_short"]:
         return
-    span_s = float(np.nanmax(result.run.outcome.arrival_s))
+    span_s = float(np.nanmax(result.asked_s))
     service_s = percentile(result.e2e_s - result.queue_delay_s, 0.5).value
     period = period_s(result.scenario)
     requests, shortest_s = result.is_finished.size, max(FEWEST_TURNS * service_s, period)
