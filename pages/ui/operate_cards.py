@@ -51,6 +51,8 @@ def caps(scenario: Scenario, trace: Trace | None, cap: int, points: dict[CapKey,
     JobFeed(job, picture).draw("plot_caps")
     for sentence in words.cap_sentences(cap, points):
         st.caption(sentence)
+    if scenario.workload.client_timeout_s is not None:
+        st.caption("At full load nobody gives up here: there it would be told of the queue, and not of the cap.")
     if len(scenario.workload.types) > 1:
         by_type = pd.DataFrame(words.type_table(cap, points))
         st.dataframe(by_type, hide_index=True, row_height=ROW_PX, key="table_cap_types")

@@ -23,8 +23,8 @@ TAIL, BREAKING = "longer tail", "breaking"
 
 @kept()
 def cap_job(scenario: Scenario, trace: Trace | None, cap: int) -> Job[CapKey, CapPoint]:
-    """The chosen cap with every kind of client, and no cap."""
-    keys: list[CapKey] = [(None, Retry.NEVER), *((cap, retry) for retry in Retry)]
+    """The chosen cap with every kind of client, and the scenario's own caps and clients."""
+    keys: list[CapKey] = [(None, Retry(scenario.workload.client_retry)), *((cap, retry) for retry in Retry)]
     return start({each: task(cap_point, scenario, *each, trace) for each in keys})
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.metrics import p99, percentile
+from sim.metrics import p99
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -34,7 +34,7 @@ class TypeLoss(NamedTuple):
 
 
 class CapPoint(NamedTuple):
-    """One cap; shares are of all questions or of all tokens."""
+    """One cap; shares are of all questions that can be answered, or of all tokens that these want."""
 
     cap: int | None  # None: the scenario's own
     retry: Retry
@@ -42,11 +42,12 @@ class CapPoint(NamedTuple):
     tokens_lost: float
     types: tuple[TypeLoss, ...]
     requests_per_question: float
-    answers_per_s: float  # saturated
+    answers_per_s: float  # saturated, whole or as a cap leaves them, to questions; nobody gives up
     useful_tokens_per_s: float  # saturated: kept by the client
     attainment: float  # as asked, over all tries; NaN without limits
     tpot_p99_s: float  # as asked; NaN where too few
-    whole_p99_s: float  # as asked: from the question to the last token of its answer
+    whole_p99_s: float  # as asked: from the question to the last token of its answer; NaN where too few
+    num_whole: int  # ... of so many
     is_overloaded: bool  # more questions come than a full server answers: latencies depend on the length of the run
 
 
@@ -67,34 +68,43 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     ScenarioError
         The scenario cannot run.
     """
-    full = run_capped(saturated(by_arrival(scenario)), cap, retry, trace)
-    tokens_per_s = plateau_tokens_per_s(full)
-    tries_per_answer = len(full.inputs.output_len) / full.is_first_try.sum()
-    answers_per_s = tokens_per_s / full.run.outcome.emitted.mean() / tries_per_answer
+    full = run_capped(_full(scenario), cap, retry, trace)
+    tokens_per_s, is_served = plateau_tokens_per_s(full), ~full.is_rejected
+    tokens_per_answer = full.inputs.output_len.sum(where=is_served) / max((full.is_first_try & is_served).sum(), 1)
     load = load_of(scenario, trace)
     result = run_capped(scenario, cap, retry, trace)
     is_first = result.is_first_try
+    is_answered = ~result.is_rejected[is_first]
     first, whole = result.inputs.output_len[is_first], wanted(result)
     got = np.bincount(questions(result.info), useful(result, retry), len(is_first))[is_first]
     is_cut, of_type = first < whole, result.info.type_id[is_first]
+
+    def loss(name: str, rows: Bools) -> TypeLoss:
+        cut = is_cut[rows].mean() if rows.any() else 0.0
+        return TypeLoss(name, float(cut), float(1 - got[rows].sum() / max(whole[rows].sum(), 1)))
+
+    every, names = loss("all", is_answered), enumerate(result.info.type_names)
+    waits_s = whole_s(result)
     return CapPoint(
         cap,
         retry,
-        float(is_cut.mean()),
-        float(1 - got.sum() / whole.sum()),
-        tuple(
-            TypeLoss(name, float(is_cut[rows].mean()), float(1 - got[rows].sum() / whole[rows].sum()))
-            for i, name in enumerate(result.info.type_names)
-            if (rows := of_type == i).any()
-        ),
-        len(is_first) / len(first),
-        answers_per_s,
-        tokens_per_s * useful(full, retry).sum() / full.inputs.output_len.sum(),
+        every.truncated,
+        every.tokens_lost,
+        tuple(loss(name, rows) for i, name in names if (rows := is_answered & (of_type == i)).any()),
+        (~result.is_rejected).sum() / max(is_answered.sum(), 1),
+        tokens_per_s / max(tokens_per_answer, 1),
+        tokens_per_s * useful(full, retry).sum(where=is_served) / max(full.inputs.output_len.sum(where=is_served), 1),
         float("nan") if result.limits.is_empty else result.attainment.share,
         p99(result.tpot_s),
-        percentile(whole_s(result), 0.99).value,
-        not is_closed(scenario) and (load is None or load > answers_per_s),
+        p99(waits_s),
+        int(np.isfinite(waits_s).sum()),
+        load is not None and not is_closed(scenario) and load > tokens_per_s / max(tokens_per_answer, 1),
     )
+
+
+def _full(scenario: Scenario) -> Scenario:
+    """The server that never lacks work: first come, first served, and nobody who waits at the back gives up."""
+    return with_values(saturated(by_arrival(scenario)), {"workload.client_timeout_s": None})
 
 
 def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Result:

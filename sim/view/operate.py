@@ -8,13 +8,15 @@ import numpy as np
 from sim.scenario import Scenario
 from sim.studies.caps import CapPoint
 from sim.studies.margins import Margin, MarginPoint
-from sim.view.number_words import short_number, short_percent, short_time
+from sim.view.number_words import counted, short_number, short_percent, short_time
 from sim.workload.retries import Retry
 
 NOT_KNOWN = "What a cap costs here cannot be computed."
 COMPUTING = "Computing what a cap costs and what the target assumes …"
 CLIENTS = {Retry.NEVER: "take it", Retry.REST: "ask for the rest", Retry.AGAIN: "ask again, no cap"}
 OVERLOADED = " The queue grows: the server does not keep up with this."
+
+ALIKE = "as many"
 
 Caps = Mapping[tuple[int | None, Retry], CapPoint]
 
@@ -37,15 +39,18 @@ def verdict(cap: int, points: Caps, own: int | None = None) -> str:
     own : int, optional
         As of `own_cap`.
     """
-    known = {retry: points.get((cap, retry)) for retry in Retry}
-    base, never, rest = points.get((None, Retry.NEVER)), known[Retry.NEVER], known[Retry.REST]
+    base, never, rest = own_point(points), points.get((cap, Retry.NEVER)), points.get((cap, Retry.REST))
     if base is None or never is None:
         return COMPUTING
     if own is not None and own <= cap:
+        whose = {
+            Retry.NEVER: f" and loses {short_percent(base.tokens_lost)} of all tokens wanted",
+            Retry.REST: ", and clients ask for the rest",
+            Retry.AGAIN: ", and clients ask again without it",
+        }
         return (
             f"A cap of {cap:,} tokens changes nothing: no answer may be longer than {own:,} as it is, which cuts "
-            f"{short_percent(never.truncated)} of answers and loses {short_percent(never.tokens_lost)} of all tokens "
-            "wanted."
+            f"{short_percent(base.truncated)} of answers{whose[base.retry]}."
         )
     sentence = (
         f"A cap of {cap:,} tokens cuts {short_percent(never.truncated)} of answers and loses "
@@ -56,14 +61,19 @@ def verdict(cap: int, points: Caps, own: int | None = None) -> str:
     sentence += f"then gives {_more(never, base)} answers/s"
     if rest is None or not never.truncated:
         return f"{sentence}."
-    alike = _more(never, base) == _more(rest, base)
-    but = "and" if alike else "still" if rest.answers_per_s >= base.answers_per_s else "but"
+    is_alike = _more(rest, base) in (_more(never, base), ALIKE)
+    but = "and" if is_alike else "still" if rest.answers_per_s >= base.answers_per_s else "but"
     return f"{sentence}, {but} {_more(rest, base)} if clients ask for the rest."
+
+
+def own_point(points: Caps) -> CapPoint | None:
+    """The scenario's own caps and clients, which every other cap is held against; None while that is not known."""
+    return next((point for (cap, _), point in points.items() if cap is None), None)
 
 
 def cap_sentences(cap: int, points: Caps) -> list[str]:
     """What the cap does with each kind of client, as asked and at full load."""
-    base = points.get((None, Retry.NEVER))
+    base = own_point(points)
     found = []
     for retry, words in CLIENTS.items():
         point = points.get((cap, retry))
@@ -117,14 +127,16 @@ def _more(point: CapPoint, base: CapPoint) -> str:
     if ratio >= 2:
         return f"{short_number(float(f'{ratio:.2g}'))} times as many"
     if change.strip("+-") == "0.0 %":
-        return "as many"
+        return ALIKE
     return f"{change[1:]} {'more' if change[0] == '+' else 'fewer'}"
 
 
 def _wait(point: CapPoint, base: CapPoint) -> str:
     """How long the slowest wait, with the cap and without."""
-    if np.isnan(point.whole_p99_s):
+    if not point.num_whole:
         return "no answer complete at the rate asked"
+    if np.isnan(point.whole_p99_s):
+        return f"{counted(point.num_whole, 'whole answer')} at the rate asked, too few for a p99"
     return f"p99 until the last token {short_time(point.whole_p99_s)} ({short_time(base.whole_p99_s)} without the cap)"
 
 

@@ -59,6 +59,35 @@ def test_answers_a_second_of_a_full_server_by_hand(retry: Retry, steps: int) -> 
     assert point.useful_tokens_per_s == pytest.approx(kept * 8 / 0.1 / steps, rel=0.01)
 
 
+EIGHT_SEATS = {"scheduler.max_num_seqs": 8, "cost.step_ms": 100.0, "deployment.max_model_len": 60}
+
+
+def test_prompts_without_room_for_an_answer_are_no_answers() -> None:
+    """Every other prompt has 60 tokens of 60: of 400 questions 200 get 8 tokens each, 80 tokens a second in 8 seats."""
+    rows = trace_of([8] * 400, prompt_len=[1, 60] * 200, arrival_s=[0.5 * i for i in range(400)])
+    point = cap_point(with_values(REPLAY, EIGHT_SEATS), 4, Retry.NEVER, rows)
+    assert (point.truncated, point.tokens_lost, point.requests_per_question) == (1.0, 0.5, 1.0)
+    assert point.answers_per_s == pytest.approx(80 / 4, rel=0.02)
+    assert point.useful_tokens_per_s == pytest.approx(80, rel=0.02)
+    assert point.num_whole == 200
+
+
+def test_clients_that_give_up_do_not_make_a_full_server_answer_more() -> None:
+    """80 tokens a second in 8 seats are 10 answers of 8, or 20 cut to 4; who asked last gave up long ago."""
+    rows = trace_of([8] * 400, arrival_s=[0.5 * i for i in range(400)])
+    impatient = with_values(REPLAY, EIGHT_SEATS | {"workload.client_timeout_s": 3.0})
+    whole, cut = (cap_point(impatient, cap, Retry.NEVER, rows).answers_per_s for cap in (None, 4))
+    assert whole == pytest.approx(10, rel=0.02)
+    assert cut == pytest.approx(20, rel=0.02)
+
+
+def test_a_p99_of_few_answers_is_none_and_all_at_once_is_no_growing_queue() -> None:
+    few = cap_point(with_values(BASE, {"workload.num_requests": 20}), 8, Retry.NEVER)
+    assert np.isnan(few.whole_p99_s)
+    assert few.num_whole == 20
+    assert not few.is_overloaded
+
+
 def test_a_cap_above_every_answer_changes_nothing() -> None:
     chat = with_values(preset("chat"), {"workload.num_requests": 400})
     base = cap_point(chat, None, Retry.NEVER)
@@ -101,7 +130,7 @@ def test_points_come_in_order_of_the_cap() -> None:
 
 def test_users_of_a_closed_loop_wait_for_their_whole_answer_and_never_overload() -> None:
     """One user, one token a second, answers of 8 tokens under a cap of 3: cut at 3, asked for the rest, 3 + 3 + 2."""
-    values = {"workload.types.0.output": {"kind": "constant", "tokens": 8}, "workload.num_requests": 20}
+    values = {"workload.types.0.output": {"kind": "constant", "tokens": 8}, "workload.num_requests": 100}
     user = with_values(BASE, values | {"workload.arrivals": {"kind": "closed_loop", "concurrency": 1}})
     never, rest = (cap_point(user, 3, retry) for retry in (Retry.NEVER, Retry.REST))
     assert (never.truncated, never.tokens_lost, never.whole_p99_s) == (1.0, pytest.approx(5 / 8), 3.0)

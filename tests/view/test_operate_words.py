@@ -14,7 +14,7 @@ from sim.workload.retries import Retry
 
 
 def capped(cap: int | None, retry: Retry, answers_per_s: float, truncated: float = 0.343) -> CapPoint:
-    return CapPoint(cap, retry, truncated, 0.33, (), 1.0, answers_per_s, 1.0, 1.0, 0.02, 30.0, False)
+    return CapPoint(cap, retry, truncated, 0.33, (), 1.0, answers_per_s, 1.0, 1.0, 0.02, 30.0, 400, False)
 
 
 def costs(never: float, rest: float) -> str:
@@ -38,7 +38,15 @@ def test_what_a_cap_costs_can_be_read_out_loud() -> None:
     assert "a full server then gives 2.8 times as many answers/s, but 26 % fewer if" in costs(22.24, 5.92)
     assert costs(8.8, 8.4).endswith("gives 10.0 % more answers/s, still 5.0 % more if clients ask for the rest.")
     assert "a full server then gives as many answers/s, but 0.1 % fewer if" in costs(8.001, 7.99)
+    assert costs(8.8, 8.0).endswith("gives 10.0 % more answers/s, and as many if clients ask for the rest.")
     assert costs(8.0, 8.0).endswith("as many answers/s, and as many if clients ask for the rest.")
+
+
+def test_a_cap_is_held_against_the_clients_that_there_are() -> None:
+    """Clients who ask for the rest of an own cap get 4 answers a second: 8 with the other cap are twice as many."""
+    points = {(512, Retry.NEVER): capped(512, Retry.NEVER, 8.0), (None, Retry.REST): capped(None, Retry.REST, 4.0)}
+    assert operate.verdict(512, points, 1024).endswith("a full server then gives 2 times as many answers/s.")
+    assert operate.cap_sentences(512, points)[0].startswith("**Clients take it**: 8 answers/s at full load (+100 %)")
 
 
 def test_a_cap_above_the_own_one_changes_nothing_and_says_so() -> None:
@@ -47,10 +55,11 @@ def test_a_cap_above_the_own_one_changes_nothing_and_says_so() -> None:
     assert operate.own_cap(two) == 128
     assert operate.own_cap(with_values(two, {"workload.types.0.cap": None})) is None
     points = {(512, Retry.NEVER): capped(512, Retry.NEVER, 8.0), (None, Retry.NEVER): capped(None, Retry.NEVER, 8.0)}
-    assert operate.verdict(512, points, 128) == (
-        "A cap of 512 tokens changes nothing: no answer may be longer than 128 as it is, which cuts 34 % of answers "
-        "and loses 33 % of all tokens wanted."
-    )
+    said = "A cap of 512 tokens changes nothing: no answer may be longer than 128 as it is, which cuts 34 % of answers"
+    assert operate.verdict(512, points, 128) == f"{said} and loses 33 % of all tokens wanted."
+    for retry, clients in ((Retry.REST, "clients ask for the rest"), (Retry.AGAIN, "clients ask again without it")):
+        theirs = {(512, Retry.NEVER): capped(512, Retry.NEVER, 8.0), (None, retry): capped(None, retry, 4.0)}
+        assert operate.verdict(512, theirs, 128) == f"{said}, and {clients}."
     assert operate.verdict(512, points, 513).startswith("A cap of 512 tokens cuts")
 
 
@@ -83,8 +92,13 @@ def test_a_run_that_stops_before_an_answer_says_nothing_of_the_target() -> None:
 
 
 def test_waits_that_nobody_had_are_not_numbers() -> None:
-    points = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, 8.0)._replace(whole_p99_s=math.nan) for cap in (None, 512)}
-    assert "(+0.0 %), no answer complete at the rate asked" in operate.cap_sentences(512, points)[0]
+    def said(num_whole: int) -> str:
+        fields = {"whole_p99_s": math.nan, "num_whole": num_whole}
+        points = {(cap, Retry.NEVER): capped(cap, Retry.NEVER, 8.0)._replace(**fields) for cap in (None, 512)}
+        return operate.cap_sentences(512, points)[0]
+
+    assert "(+0.0 %), no answer complete at the rate asked" in said(0)
+    assert "(+0.0 %), 32 whole answers at the rate asked, too few for a p99, 100 % of" in said(32)
 
 
 def test_what_breaks_a_target_is_shown_below_it() -> None:
