@@ -70,6 +70,13 @@ class Result:
         return truncated
 
     @cached_property
+    def answer_len(self) -> NDArray[np.int64]:
+        """Output lengths as produced, without those of requests that could never fit, (answers,) int64 tokens."""
+        from sim.workload.requests import answers
+
+        return answers(self.inputs.output_len, self.is_rejected)
+
+    @cached_property
     def is_first_try(self) -> Bools:
         """Asked by itself, not after an answer that a cap has cut."""
         found = self.info.retry_of

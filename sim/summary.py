@@ -191,9 +191,9 @@ def efficiency(result: Result) -> Group:
         "mbu": utilization.mbu(result),
         "preemptions": counters["preemptions"],
         "preempted_requests": int((outcome.num_preemptions > 0).sum()),
-        "tail_ratio": metrics.tail_ratio(result.inputs.output_len),
-        "output_len_mean_tokens": metrics.mean(result.inputs.output_len),
-        "output_len_cv": metrics.cv(result.inputs.output_len),
+        "tail_ratio": metrics.tail_ratio(result.answer_len),
+        "output_len_mean_tokens": metrics.mean(result.answer_len),
+        "output_len_cv": metrics.cv(result.answer_len),
     }
 
 
@@ -260,10 +260,10 @@ def period_s(scenario: Scenario) -> float:
 def length_warnings(result: Result) -> Group:
     """Whether the lengths make service-level targets doubtful; None where the targets assume nothing."""
     assumed = result.scenario.slo.assumed
-    p99 = metrics.percentile(result.inputs.output_len, 0.99).value
+    p99 = metrics.percentile(result.answer_len, 0.99).value
     is_longer = None if assumed is None or assumed.p99 is None else p99 > LONGER * assumed.p99
     return {
-        "heavy_tail": metrics.tail_ratio(result.inputs.output_len) >= HEAVY_TAIL_RATIO,
+        "heavy_tail": metrics.tail_ratio(result.answer_len) >= HEAVY_TAIL_RATIO,
         "longer_than_assumed": is_longer,
     }
 

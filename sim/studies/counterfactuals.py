@@ -21,7 +21,7 @@ from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate_requests
 from sim.slo import goodput_rps
-from sim.studies.length_changes import without_tail, without_variance
+from sim.studies.length_changes import kinds_of, tries, without_tail, without_variance
 from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace, make_requests, with_outputs
@@ -57,6 +57,7 @@ WORLDS = {
     World.ALL: "tail cut, exact margin, and joining where a batch is closed; gains do not add up",
 }
 EXACT = (World.EXACT_MARGIN, World.ALL)
+CHANGED = (World.NO_VARIANCE, World.TAIL_CUT, World.ALL)  # other lengths
 
 
 class Point(Enum):
@@ -145,11 +146,13 @@ def run_world(scenario: Scenario, cell: Cell, trace: Trace | None = None) -> Res
     requests, info = make_requests(
         server, replayed(server, trace), max_model_len=limits.max_model_len, replication=cell.replication
     )
+    if cell.world in CHANGED:
+        requests, info = tries(server, requests, info, limits.max_model_len)
     if cell.world is World.NO_VARIANCE:
-        equal = without_variance(requests.output_len, requests.cap, info.type_id)
+        equal = without_variance(requests.output_len, requests.cap, kinds_of(info))
         requests, info = with_outputs(requests, info, equal, scenario.tail_quantile, is_known=True)
     if cell.world in (World.TAIL_CUT, World.ALL):
-        cut = without_tail(requests.output_len, requests.cap, scenario.tail_quantile)
+        cut = without_tail(requests.output_len, requests.cap, scenario.tail_quantile, info.is_rejected)
         if cut is None:
             return Impossible(NO_ROOM)
         requests, info = with_outputs(requests, info, cut, scenario.tail_quantile)

@@ -9,13 +9,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.engine.inputs import Requests
 from sim.lengths_spec import LogNormal
+from sim.scenario import Scenario
+from sim.workload import RequestInfo
 from sim.workload.lengths import quantile
+from sim.workload.requests import answers
+from sim.workload.retries import with_retries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+NEVER_ANSWERED = -1  # instead of a type
 BISECTIONS = 200  # of the scale; it is settled long before
 
 
@@ -57,26 +63,40 @@ def with_spread(output_len: Ints, most: Ints, type_id: Ints, cv: float) -> Ints:
     return _by_type(wanted, output_len, most, type_id)
 
 
+def kinds_of(info: RequestInfo) -> Ints:
+    """Types of the requests that are answered, and one more of those that never are: these keep their one token."""
+    return np.where(info.is_rejected, NEVER_ANSWERED, info.type_id)
+
+
+def tries(server: Scenario, requests: Requests, info: RequestInfo, max_model_len: int) -> tuple[Requests, RequestInfo]:
+    """The requests and those that clients send after cut answers: other lengths are of all, so that the total stays."""
+    return with_retries(
+        requests, info, server.workload, max_model_len=max_model_len, tail_quantile=server.tail_quantile
+    )
+
+
 def tail_limit(output_len: Ints, tail_quantile: float) -> int:
     """Tokens that no output exceeds once the tail is cut: the tail quantile, rounded down."""
     return int(np.quantile(output_len, tail_quantile))
 
 
-def without_tail(output_len: Ints, most: Ints, tail_quantile: float) -> Ints | None:
+def without_tail(output_len: Ints, most: Ints, tail_quantile: float, is_rejected: Bools | None = None) -> Ints | None:
     """Outputs above the tail quantile are cut to it; the others get what was cut, in proportion, none above it.
 
     Parameters
     ----------
     output_len, most : (n,) int64
     tail_quantile : float
-        0 to 1.
+        0 to 1, of the answers.
+    is_rejected : (n,) bool, optional
+        Of requests that are never answered; their `most` is one token.
 
     Returns
     -------
     (n,) int64, or None
         The same total. None where the others have no room for it: the mean lies above the quantile.
     """
-    limit = tail_limit(output_len, tail_quantile)
+    limit = tail_limit(output_len if is_rejected is None else answers(output_len, is_rejected), tail_quantile)
     is_cut = output_len > limit
     changed = np.minimum(output_len, limit)
     others = np.flatnonzero(~is_cut)

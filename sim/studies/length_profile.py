@@ -12,6 +12,7 @@ from sim.deployment import resolve
 from sim.scenario import Scenario
 from sim.studies.saturated import replayed
 from sim.workload import Trace, make_requests
+from sim.workload.requests import answers
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ class Profile(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What the requests of a scenario will produce, cut by caps and by the longest text."""
+    """What the requests of a scenario will produce, cut by caps and by the longest text; none that never fits."""
 
     output_len: NDArray[np.int64]  # (n,) tokens
     type_id: NDArray[np.int64]  # (n,) index into type_names
@@ -46,7 +47,9 @@ def outputs(scenario: Scenario, trace: Trace | None = None) -> Outputs:
     """
     longest = resolve(scenario).max_model_len
     requests, info = make_requests(scenario, replayed(scenario, trace), max_model_len=longest)
-    return Outputs(requests.output_len, info.type_id, info.type_names)
+    return Outputs(
+        answers(requests.output_len, info.is_rejected), answers(info.type_id, info.is_rejected), info.type_names
+    )
 
 
 def profiles(made: Outputs) -> list[Profile]:

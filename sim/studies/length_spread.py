@@ -11,7 +11,7 @@ from sim.result import Result
 from sim.scenario import Scenario
 from sim.simulate import simulate_requests
 from sim.studies.counterfactuals import MAX_REQUESTS, is_batch_delivery, measured
-from sim.studies.length_changes import with_spread
+from sim.studies.length_changes import kinds_of, tries, with_spread
 from sim.studies.saturated import replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace, make_requests, with_outputs
@@ -51,8 +51,8 @@ def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = Non
     as_asked = measured(asked, is_saturated=False, is_batch_delivery=by_e2e)
     at_full = measured(full, is_saturated=True, is_batch_delivery=by_e2e)
     return SpreadPoint(
-        metrics.cv(asked.inputs.output_len),
-        metrics.tail_ratio(asked.inputs.output_len),
+        metrics.cv(asked.answer_len),
+        metrics.tail_ratio(asked.answer_len),
         as_asked.tpot_p99_s,
         as_asked.output_tokens_per_s,
         at_full.tpot_p99_s,
@@ -65,7 +65,8 @@ def _run(scenario: Scenario, cv: float | None, trace: Trace | None) -> Result:
     longest = resolve(server).max_model_len
     requests, info = make_requests(server, replayed(server, trace), max_model_len=longest)
     if cv is not None:
-        spread = with_spread(requests.output_len, requests.cap, info.type_id, cv)
+        requests, info = tries(server, requests, info, longest)
+        spread = with_spread(requests.output_len, requests.cap, kinds_of(info), cv)
         requests, info = with_outputs(requests, info, spread, scenario.tail_quantile)
     return simulate_requests(server, requests, info)
 

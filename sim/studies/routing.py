@@ -108,7 +108,7 @@ def _pool(scenario: Scenario, name: str, replicas: int) -> Pool:
         name,
         replicas,
         load,
-        metrics.cv(result.inputs.output_len),
+        metrics.cv(result.answer_len),
         p99(result.tpot_s),
         p99(result.ttft_s),
         float("nan") if result.limits.is_empty else result.attainment.share,

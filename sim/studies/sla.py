@@ -108,7 +108,7 @@ def _attained(scenario: Scenario, trace: Trace | None, name: str) -> Attained:
     found = flags(result)
     return Attained(
         name,
-        profile_of(name, result.inputs.output_len),
+        profile_of(name, result.answer_len),
         result.attainment.share,
         {field: _within(result, field) for field in result.scenario.slo.limits_ms},
         bool(found["unstable"]),

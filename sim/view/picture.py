@@ -39,7 +39,7 @@ class Picture(NamedTuple):
 
 def picture(result: Result) -> Picture:
     """The numbers of a run's picture."""
-    factor = np.floor(np.log2(np.maximum(result.inputs.output_len, 1)) * BINS_A_FACTOR_OF_TWO)
+    factor = np.floor(np.log2(np.maximum(result.answer_len, 1)) * BINS_A_FACTOR_OF_TWO)
     last = BINS_A_FACTOR_OF_TWO * LONGEST_LOG2 - 1
     counts = np.bincount(np.minimum(factor, last).astype(np.int64), minlength=last + 1)
     run = over_time(result)

@@ -1,7 +1,7 @@
 """From a scenario, or a trace, to the rows the engine is given."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from sim.workload_spec import TaskType, Workload
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 
 class RequestInfo(NamedTuple):
@@ -94,7 +95,7 @@ def make_requests(
         output_len=output_len,
         cap=cap,
         priority=_by_type([task.priority for task in demand.tasks], demand.type_id),
-        is_straggler=stragglers(output_len, scenario.tail_quantile),
+        is_straggler=stragglers(output_len, is_rejected, scenario.tail_quantile),
         segment_start=segments.start,
         segment_content=segments.content,
         segment_len=segments.length,
@@ -111,9 +112,14 @@ def make_requests(
     return requests, info
 
 
-def stragglers(output_len: Ints, tail_quantile: float) -> Ints:
-    """1 where an output is strictly longer than the tail quantile of all, (n,) int64."""
-    return (output_len > np.quantile(output_len, tail_quantile)).astype(np.int64)
+def stragglers(output_len: Ints, is_rejected: Bools, tail_quantile: float) -> Ints:
+    """1 where an output is strictly longer than the tail quantile of all answers, (n,) int64."""
+    return (output_len > np.quantile(answers(output_len, is_rejected), tail_quantile)).astype(np.int64)
+
+
+def answers(values: NDArray[T], is_rejected: Bools) -> NDArray[T]:
+    """Lengths, or something else, of those that are answered at all; of everybody where nobody is."""
+    return values if is_rejected.all() else values[~is_rejected]
 
 
 def with_outputs(
@@ -135,7 +141,7 @@ def with_outputs(
     changed = requests._replace(
         output_len=output_len,
         cap=output_len if is_known else requests.cap,
-        is_straggler=stragglers(output_len, tail_quantile),
+        is_straggler=stragglers(output_len, info.is_rejected, tail_quantile),
     )
     true_len = np.where(info.is_rejected, info.true_len, output_len)
     return changed, info._replace(true_len=true_len, is_truncated=np.zeros_like(info.is_truncated))

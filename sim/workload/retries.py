@@ -71,7 +71,7 @@ def with_retries(
             output_len=output_len,
             cap=np.concatenate([requests.cap, np.minimum(cap, room[of] - so_far)]),
             priority=requests.priority[question],
-            is_straggler=stragglers(output_len, tail_quantile),
+            is_straggler=stragglers(output_len, is_rejected, tail_quantile),
             segment_start=start,
             segment_content=content,
             segment_len=length,

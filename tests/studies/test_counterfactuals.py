@@ -145,6 +145,38 @@ def test_every_world_has_the_same_requests_and_tokens(tight, point):
         assert by_world[cut].inputs.output_len.max() <= np.quantile(base.inputs.output_len, 0.95)
 
 
+@pytest.mark.parametrize("retry", ["rest", "again"])
+def test_clients_that_ask_again_want_the_same_tokens_in_every_world(retry):
+    """Under a cap of 100 an answer of 250 takes tries of 100, 100 and 50, or of 100 and 250."""
+    text = "arrival_s,prompt_tokens,output_tokens\n" + "0,1,250\n0,1,30\n0,1,40\n" * 10
+    asked = with_values(
+        preset("chat"), {"workload.client_retry": retry, "workload.types.0.cap": 100, "tail_quantile": 0.76}
+    )
+    for world in (World.AS_IS, World.NO_VARIANCE, World.TAIL_CUT):
+        result = run_world(asked, Cell(world, Point.SATURATED, 0), read_trace(text.encode(), "cut.csv"))
+        assert len(result.inputs.output_len) == 10 * (5 if retry == "rest" else 4)
+        assert result.delivered_tokens == 10 * (320 if retry == "rest" else 420)
+        if (
+            world is World.NO_VARIANCE
+        ):  # 320 / 5; or no first try above its cap of 100, so (420 - 300) / 1 for the other
+            assert set(result.inputs.output_len.tolist()) == ({64} if retry == "rest" else {100, 120})
+
+
+def test_prompts_that_never_fit_have_no_length_that_could_be_changed():
+    """Of 20 answers of 10 and 30 tokens half could never fit: without variance the others have 20, and hold all."""
+    text = "arrival_s,prompt_tokens,output_tokens\n" + "0,1,10\n0,1,30\n0,900,77\n0,900,77\n" * 10
+    asked = with_values(preset("chat"), {"deployment.max_model_len": 900, "tail_quantile": 0.5})
+    rows = read_trace(text.encode(), "narrow.csv")
+    as_is, equal, cut = (
+        run_world(asked, Cell(world, Point.SATURATED, 0), rows)
+        for world in (World.AS_IS, World.NO_VARIANCE, World.TAIL_CUT)
+    )
+    assert sorted(set(as_is.answer_len.tolist())) == [10, 30]
+    assert as_is.inputs.is_straggler.sum() == 10  # longer than 20, the median of the answers
+    assert set(equal.answer_len.tolist()) == {20} == set(cut.answer_len.tolist())
+    assert as_is.delivered_tokens == equal.delivered_tokens == cut.delivered_tokens == 400
+
+
 def test_only_without_variance_the_scheduler_expects_the_truth(tight):
     known, unknown = (
         run_world(tight, Cell(world, Point.SATURATED, 0)).inputs for world in (World.NO_VARIANCE, World.TAIL_CUT)

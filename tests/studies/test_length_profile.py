@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from sim import simulate, with_values
 from sim.catalog import dataset_names, length_quantiles
 from sim.presets import preset
 from sim.studies.length_profile import outputs, profile_of, profile_of_quantiles, profiles, real_profiles
+from sim.studies.sla import attained
 
 
 def test_profile_of_lengths():
@@ -47,3 +49,29 @@ def test_a_mix_has_a_profile_for_each_of_its_types():
     assert names == ["this scenario", *(task.name for task in preset("textbook-straggler").workload.types)]
     (only,) = profiles(outputs(preset("chat")))
     assert only.mean == pytest.approx(256, rel=0.03)  # 10,000 draws of CV 1: 2.6 standard errors are 2.6 %
+
+
+def test_a_prompt_that_never_fits_is_no_answer_of_one_token():
+    """Prompts of 1 to 1,000 tokens in a context of 500: half of them leave no room, and say nothing about answers."""
+    narrow = with_values(
+        preset("chat"),
+        {
+            "workload.types.0.prompt": {"kind": "uniform", "low": 1, "high": 1000},
+            "workload.types.0.output": {"kind": "uniform", "low": 50, "high": 60},
+            "workload.num_requests": 1000,
+            "deployment.max_model_len": 500,
+        },
+    )
+    run = simulate(narrow)
+    fits = run.inputs.prompt_len < 500
+    answers = np.minimum(run.info.true_len, 500 - run.inputs.prompt_len)[fits]
+    assert 400 < len(answers) < 600
+    figures = run.summary()["metrics"]
+    assert figures["output_len_mean_tokens"] == pytest.approx(answers.mean())
+    assert figures["output_len_cv"] == pytest.approx(answers.std() / answers.mean())
+    (profile,) = profiles(outputs(narrow))
+    assert (profile.mean, profile.quantiles["p50"]) == (pytest.approx(answers.mean()), np.median(answers))
+    assert attained(narrow, "as it is").lengths.mean == pytest.approx(answers.mean())
+    assert run.inputs.is_straggler[fits].sum() == (answers > np.quantile(answers, 0.95)).sum()
+    nobody = with_values(narrow, {"workload.types.0.prompt": {"kind": "lognormal", "mean": 1e5, "cv": 0.01}})
+    assert np.isfinite(simulate(nobody).summary()["metrics"]["tail_ratio"])  # nothing to speak of, and no crash

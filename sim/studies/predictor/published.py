@@ -14,6 +14,7 @@ from sim.studies.saturated import replayed, saturated
 from sim.workload import Trace, make_requests
 from sim.workload.kendall import noise_for_tau
 from sim.workload.predictions import SAMPLE, classes_of, make_predictions
+from sim.workload.requests import answers
 
 LESSON = (  # from the most accurate to the best order
     "class10_lmsys",
@@ -55,13 +56,14 @@ def run_published(scenario: Scenario, name: str, trace: Trace | None = None) -> 
     longest = resolve(asked).max_model_len
     requests, info = make_requests(asked, replayed(asked, trace), max_model_len=longest)
     says = make_predictions(asked, requests, info)
-    is_pair = len(requests.output_len) > 1
-    tau = float(kendalltau(says.score, requests.output_len).statistic) if is_pair else np.nan
+    lengths = answers(requests.output_len, info.is_rejected)
+    tau = float(kendalltau(answers(says.score, info.is_rejected), lengths).statistic) if len(lengths) > 1 else np.nan
     accuracy = np.nan
     if asked.predictor.in_use.kind == "bucket":
         classes = classes_of(asked, requests, info)
-        accuracy = float((classes.of(requests.output_len) == classes.of(says.point)).mean())
-    spread = noise_for_tau(np.log(requests.output_len[:SAMPLE]), tau) if np.isfinite(tau) else np.nan
+        point = answers(says.point, info.is_rejected)
+        accuracy = float((classes.of(lengths) == classes.of(point)).mean())
+    spread = noise_for_tau(np.log(lengths[:SAMPLE]), tau) if np.isfinite(tau) else np.nan
     return PublishedHere(
         published_predictor(name), tau, accuracy, spread, measured(simulate_requests(asked, requests, info))
     )
