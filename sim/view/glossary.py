@@ -76,8 +76,8 @@ SERVER = Group(
         Term("Unstable", "growth of the queue > √(m x (CV of gaps² + CV of n²))", "More requests come than are served: "
              "over the last m arrivals, half of all, more wait than chance explains, by number or by the tokens they "
              "want, as a few long answers may be all that is left behind. Latencies then depend on the run's length."),
-        Term("Saturated", "all requests arrive at 0", "A server that never lacks work; its rates are those between 10 % "
-             "and 90 % of the output, without filling up and running empty."),
+        Term("Saturated", "all requests arrive at 0", "A server that never lacks work; its rates are those between "
+             "10 % and 90 % of the output, without filling up and running empty."),
         Term("Effective batch", "∫ requests that get a token dt / duration", "How many share a step.",
              "effective_batch", "mean", "requests"),
         Term("MFU", "useful FLOPs / (time x peak FLOP/s)", "2 FLOPs for each parameter and token, and attention. "
