@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from sim.engine.sglang.inputs import SglangOrder, SglangRules
-from sim.engine.sglang.state import SglangState, with_more_nodes
+from sim.engine.sglang.state import SglangState
+from sim.engine.sglang.tree_room import with_more_nodes
 from sim.golden import GoldenError
 from sim.golden.sglang import engine_run
 from sim.golden.sglang_run import SglangSteps
@@ -54,7 +55,7 @@ def test_they_agree_on_a_queue_longer_than_what_is_matched(order: SglangOrder) -
 def test_they_agree_where_the_tree_outgrows_its_first_room_and_the_loop_is_stopped_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(import_module("sim.engine.sglang.state"), "FIRST_NODES", 1)
+    monkeypatch.setattr(import_module("sim.engine.sglang.first_state"), "FIRST_NODES", 1)
     monkeypatch.setattr(import_module("sim.engine.sglang.run"), "CALLS_AT_ONCE", 7)
     rows = []
 

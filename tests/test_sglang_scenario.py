@@ -8,8 +8,8 @@ import pytest
 from sim import Result, Scenario, preset, simulate, with_values
 from sim.deployment import resolve
 from sim.engine.sglang import loop
+from sim.engine.sglang.first_state import largest_outputs
 from sim.engine.sglang.inputs import SglangRules
-from sim.engine.sglang.state import largest_outputs
 from sim.errors import ScenarioError
 from sim.systems.sglang_rules import sglang_rules
 from tests.cases import BASE

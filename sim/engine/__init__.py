@@ -1,4 +1,9 @@
-"""The step simulator: compiled loop over requests, step time and rules of a scheduler."""
+"""The step simulator: compiled loops over requests, step time and rules of a scheduler.
+
+Four loops. `loop` is vLLM V1's with its prefix cache, and static batching's; `head`, `admit`, `grow` and `preempt` are
+its parts. `general` takes every combination of the five choices, `pipeline` the same over several stages, `sglang` is
+SGLang's. The other modules here serve several of them: state, accounts, arrivals, members, gaps, records.
+"""
 
 from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
 from sim.engine.inputs import SHARED_TEXT, Batching, Order, Requests, Reserve, Rules, StepTime

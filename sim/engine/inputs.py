@@ -54,7 +54,7 @@ class Predictions(NamedTuple):
 
 
 class Refinement(NamedTuple):
-    """How predictions are told anew while requests are served: see sim/engine/refine.py.
+    """How predictions are told anew while requests are served: see sim/engine/general/refine.py.
 
     Class `c` of `k` means `c * width` to `(c + 1) * width` tokens still to come; the last is open.
     """

@@ -1,4 +1,4 @@
-"""The iteration loop: arrivals, running members, admission, step time, accounts, outputs.
+"""vLLM V1's iteration loop, and static batching's: arrivals, running members, admission, step time, accounts, outputs.
 
 A tuple of arrays is copied whole wherever it is passed: to a `@part` that costs nothing, a `@kernel` gets the arrays it
 touches.

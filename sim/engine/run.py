@@ -8,11 +8,12 @@ import numpy as np
 
 from sim.engine import state as st
 from sim.engine.accounts import Status
+from sim.engine.first_state import first_state, first_tape, inputs_of
 from sim.engine.general.choices import GeneralRules
 from sim.engine.inputs import Floats, Ints, Requests, Rules, StepTime
 from sim.engine.loop import Stop, advance, settle
 from sim.engine.retries import order_of, pool_of
-from sim.engine.state import State, Tape, first_state, first_tape, inputs_of
+from sim.engine.state import State, Tape
 
 CALLS_AT_ONCE = 100_000  # scheduler calls between two reports of progress, some 10 ms
 FIRST_RECORDED_ROWS = 1024

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from sim.engine import refine
+from sim.engine.general import refine
 from sim.scenario import Scenario, with_values
 from sim.workload import make_requests
 from sim.workload.predictions import make_predictions

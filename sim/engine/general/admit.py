@@ -1,8 +1,9 @@
 """A request joins the running set with memory, slot and the first tokens it computes."""
 
 from sim.engine.general.choices import Prefill, Queue, Reservation
+from sim.engine.general.head import look_at_head
 from sim.engine.general.peak import future_fits
-from sim.engine.general.queue import leave_queue, look_at_head, note_served
+from sim.engine.general.queue import leave_queue, note_served
 from sim.engine.general.state import (
     HOST_FREE,
     HOST_TOKENS,

@@ -7,7 +7,8 @@ import math
 
 from sim.engine.general.admit import admit, has_memory
 from sim.engine.general.choices import Queue
-from sim.engine.general.queue import first_waiting, join_queue, leave_queue, look_at, look_at_head, next_in_queue
+from sim.engine.general.head import look_at, look_at_head, next_in_queue
+from sim.engine.general.queue import first_waiting, join_queue, leave_queue
 from sim.engine.general.state import FAILED, HOST_TOKENS, KEY, LOST_TOKENS, NUM_FAILED, QUANTUM, SEATS, TIMEOUT_POINT
 from sim.engine.general.told import GROUP, GROUP_SIZE
 from sim.engine.kernel import kernel

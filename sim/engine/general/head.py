@@ -1,105 +1,164 @@
-"""Why free blocks are not used although somebody waits: the first reason that holds for the next request.
+"""Who is tried next, by the order of the queue, and what that request would need."""
 
-Source: metrics.md 8.1.
-"""
+import math
 
-from sim.engine.accounts import Bin
-from sim.engine.general.choices import Batching, Queue, Reservation
-from sim.engine.general.peak import future_fits
-from sim.engine.general.queue import look_at_head, smallest_need, top_of_heap
-from sim.engine.general.ranked import comes_before
-from sim.engine.general.reserve import first_chunk, held_tokens, known_tokens, reserved_blocks
+from sim.engine.general.choices import Counting, Queue, Reservation
+from sim.engine.general.queue import COUNT, first_waiting, top_of_heap
+from sim.engine.general.reserve import first_chunk, known_tokens, reserved_blocks
 from sim.engine.general.state import (
+    AFTER,
     HOST_TOKENS,
-    IS_OPEN,
-    NUM_RANKED,
-    NUM_TAKEN,
-    PAUSED,
-    PLAN,
-    REFUSED_AT,
-    SLOT,
-    STEP,
+    NEED_HIGH,
+    NEED_LOW,
+    NUM_SWAPPED,
+    OLDEST_POINT,
+    READY_POINT,
+    WAITING,
     WHERE,
 )
+from sim.engine.general.told import GUESS
 from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
 from sim.engine.state import (
+    ARRIVAL_S,
+    ARRIVED,
+    CAP,
+    CLOCK,
     FREE,
     HEAD,
     HEAD_FIRST,
+    HEAD_KNOWN,
     HEAD_KNOWN_GOOD,
     HEAD_WHOLE,
-    NUM_PREEMPTED,
     NUM_RUNNING,
-    RESERVED,
-    STRAGGLER_BLOCKS,
+    NUM_WAITING,
+    WAIT_HEAD,
 )
 
 
 @kernel
-def batch_keeps_out(batching, count):
-    """Whether nobody may join before the batch has ended."""
-    return batching == Batching.REQUEST and count[NUM_RUNNING] > 0
-
-
-@kernel
-def row_of_free_blocks(rules, inputs, hints, members, records, heap, more, count, real):
-    """Row of the memory ledger for all free blocks while somebody waits."""
-    if batch_keeps_out(rules.batching, count):
-        return Bin.WITHHELD_BATCH
-    if not count[IS_OPEN]:
-        return Bin.WITHHELD_WAIT
-    if rules.is_preemptive:
-        return row_of_ranked(rules, inputs, hints, members, records, heap, more, count)
-    if not count[HEAD_KNOWN_GOOD]:
-        look_at_head(rules, inputs, hints, records, heap, more, count, real)
+def next_in_queue(free, rules, inputs, hints, records, heap, more, count, real):
+    """The request to be tried next when `free` blocks are free, or -1."""
+    if count[NUM_WAITING] == 0:
+        return -1
+    if rules.swapped_first and count[NUM_SWAPPED] > 0:
+        return first_swapped(more, count)
+    if rules.queue == Queue.ARRIVAL:
+        i = count[WAIT_HEAD]
+        while i >= 0 and more.kept[i, WHERE] != WAITING:
+            i = more.kept[i, AFTER]
+        count[WAIT_HEAD] = i
+        return i
+    if rules.queue == Queue.KEY:
+        if rules.guard_wait_s > 0.0 or rules.guard_factor > 0.0:
+            i = longest_waiting(rules, inputs, hints, records, more, count, real)
+            if i >= 0:
+                return i
+        return top_of_heap(heap, more, count)
     if rules.queue == Queue.NEED:
-        count[HEAD] = smallest_need(more, count)
-        count[HEAD_WHOLE] = more.kept[count[HEAD], PLAN]
-        chunk = first_chunk(count[HEAD], rules, inputs.asked, records.out_n, more)
-        count[HEAD_FIRST] = blocks_for(more.kept[count[HEAD], HOST_TOKENS] + chunk, rules.block_size)
-    if count[NUM_PREEMPTED] > 0 or count[HEAD_FIRST] > count[FREE]:
-        return row_of_shortage(count[HEAD_FIRST], count)
+        return largest_that_fits(free, more, count)
+    return least_served(rules.counting, more)
+
+
+@kernel
+def look_at_head(rules, inputs, hints, records, heap, more, count, real):
+    """Make the HEAD entries hold for the request to be tried next, -1 when there is none.
+
+    They hold until the queue changes, or always have to be looked up anew where the order depends on the time, on the
+    free blocks or on what was learned.
+    """
     keep = rules.keep_blocks if count[NUM_RUNNING] > 0 else 0
-    if count[HEAD_WHOLE] + keep > count[FREE]:
-        return Bin.WITHHELD_MARGIN
-    if count[REFUSED_AT] == count[STEP]:
-        return Bin.WITHHELD_MARGIN
-    is_tested = rules.reservation == Reservation.PEAK and count[NUM_RUNNING] > 0
-    if is_tested and not future_fits(count[HEAD], rules, inputs, hints, records, members, more, count):
-        return Bin.WITHHELD_MARGIN
-    return Bin.WITHHELD_CAP
+    i = next_in_queue(count[FREE] - keep, rules, inputs, hints, records, heap, more, count, real)
+    count[HEAD_KNOWN_GOOD] = rules.head_lasts
+    look_at(i, rules, inputs, hints, records, more, count)
 
 
 @kernel
-def row_of_shortage(needed, count):
-    """Blocks are short: by stragglers, if the request would fit into what is free and theirs."""
-    if needed <= count[FREE] + count[STRAGGLER_BLOCKS]:
-        return Bin.WITHHELD_MEMORY_STRAGGLER
-    return Bin.WITHHELD_MEMORY_OTHER
+def look_at(i, rules, inputs, hints, records, more, count):
+    """Make the HEAD entries hold for request `i`, if there is one."""
+    count[HEAD] = i
+    if i < 0:
+        return
+    known = known_tokens(i, inputs.asked, records.out_n)
+    count[HEAD_KNOWN] = known
+    reached = more.kept[i, HOST_TOKENS] + first_chunk(i, rules, inputs.asked, records.out_n, more)
+    count[HEAD_FIRST] = blocks_for(reached, rules.block_size)
+    count[HEAD_WHOLE] = count[HEAD_FIRST]
+    if rules.reservation != Reservation.CHUNK:
+        count[HEAD_WHOLE] = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
+    elif rules.reserve_full_isl:
+        count[HEAD_WHOLE] = blocks_for(known, rules.block_size)
 
 
 @kernel
-def row_of_ranked(rules, inputs, hints, members, records, heap, more, count):
-    """Where every iteration chooses among all: the first that was not chosen."""
-    i = more.ranked[count[NUM_TAKEN]] if count[NUM_TAKEN] < count[NUM_RANKED] else -1
-    new = top_of_heap(heap, more, count)
-    if i < 0 or (new >= 0 and comes_before(new, i, more, count)):
-        i = new
-    chunk = first_chunk(i, rules, inputs.asked, records.out_n, more)
-    if more.kept[i, WHERE] == PAUSED:
-        s = more.kept[i, SLOT]
-        held = held_tokens(s, members.live, count)
-        own = max(blocks_for(held, rules.block_size), members.live[s, RESERVED])
-        physical = max(
-            blocks_for(min(held + chunk, known_tokens(i, inputs.asked, records.out_n)), rules.block_size) - own, 0
-        )
-        wanted = physical
-    else:
-        physical = blocks_for(more.kept[i, HOST_TOKENS] + chunk, rules.block_size)
-        wanted = physical
-        if rules.reservation != Reservation.CHUNK:
-            wanted = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
-    if count[NUM_PREEMPTED] > 0 or physical > count[FREE]:
-        return row_of_shortage(physical, count)
-    return Bin.WITHHELD_MARGIN if wanted > count[FREE] else Bin.WITHHELD_CAP
+def oldest(more, count):
+    """The waiting request that arrived first, or -1."""
+    i = count[OLDEST_POINT]
+    while i < count[ARRIVED] and more.kept[i, WHERE] != WAITING:
+        i += 1
+    count[OLDEST_POINT] = i
+    return i if i < count[ARRIVED] else -1
+
+
+@kernel
+def first_swapped(more, count):
+    """The request in host memory that arrived first, or -1."""
+    i = oldest(more, count)
+    while 0 <= i < count[ARRIVED]:
+        if more.kept[i, WHERE] == WAITING and more.kept[i, HOST_TOKENS] > 0:
+            return i
+        i += 1
+    return -1
+
+
+@kernel
+def longest_waiting(rules, inputs, hints, records, more, count, real):
+    """The request that has waited longest, if that is longer than the guard allows; else -1."""
+    i = oldest(more, count)
+    if i < 0:
+        return -1
+    waited_s = real[CLOCK] - records.out_s[i, ARRIVAL_S]
+    tokens = hints.numbers[i, GUESS] if i < count[READY_POINT] else inputs.asked[i, CAP]
+    estimate_s = rules.estimate_base_s + rules.estimate_token_s * tokens
+    if waited_s > rules.guard_wait_s > 0.0 or waited_s > rules.guard_factor * estimate_s > 0.0:
+        return i
+    return -1
+
+
+@kernel
+def largest_that_fits(free, more, count):
+    """First waiting request with the largest need up to `free`; -1 when none fits."""
+    while count[NEED_HIGH] >= 0 and first_waiting(count[NEED_HIGH], more) < 0:
+        count[NEED_HIGH] -= 1
+    for need in range(min(free, count[NEED_HIGH]), count[NEED_LOW] - 1, -1):
+        i = first_waiting(need, more)
+        if i >= 0:
+            return i
+    return -1
+
+
+@kernel
+def smallest_need(more, count):
+    """A waiting request of the smallest need, or -1."""
+    for need in range(count[NEED_LOW], count[NEED_HIGH] + 1):
+        i = first_waiting(need, more)
+        if i >= 0:
+            count[NEED_LOW] = need
+            return i
+    return -1
+
+
+@kernel
+def least_served(counting, more):
+    """Head of the class with the smallest counter among those with somebody waiting; of equals, the first arrival."""
+    chosen = -1
+    lowest = math.inf
+    for k in range(len(more.counter)):
+        i = first_waiting(k, more)
+        if i < 0:
+            continue
+        served = more.counter[k, COUNT] if counting != Counting.NONE else 0.0
+        if served < lowest or (served == lowest and i < chosen):
+            chosen = i
+            lowest = served
+    return chosen

@@ -23,8 +23,7 @@ from sim.engine.general.emit import (
     pass_time,
 )
 from sim.engine.general.grow import evict_outgrown, grow_running
-from sim.engine.general.head import batch_keeps_out, row_of_free_blocks
-from sim.engine.general.queue import oldest
+from sim.engine.general.head import oldest
 from sim.engine.general.record import record_iteration, record_outputs
 from sim.engine.general.select import choose
 from sim.engine.general.state import (
@@ -44,6 +43,7 @@ from sim.engine.general.state import (
     WAS_PREFILL,
     WHERE,
 )
+from sim.engine.general.withheld import batch_keeps_out, row_of_free_blocks
 from sim.engine.jit import ENTRY
 from sim.engine.kernel import kernel, part
 from sim.engine.loop import Stop, linear_time, pass_pause

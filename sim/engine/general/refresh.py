@@ -8,6 +8,7 @@ import math
 from sim.engine.general.choices import Refresh
 from sim.engine.general.queue import change_key
 from sim.engine.general.ranked import move, sort_ranked, touch
+from sim.engine.general.refine import refresh
 from sim.engine.general.reserve import held_tokens
 from sim.engine.general.state import (
     AGES,
@@ -40,7 +41,6 @@ from sim.engine.general.state import (
 )
 from sim.engine.general.told import GUESS, KEY_HINT
 from sim.engine.kernel import kernel
-from sim.engine.refine import refresh
 from sim.engine.state import ARRIVED, CALL, CLOCK, DECODING, EMITTED, FIRST_SCHEDULED_S, NUM_RUNNING, OUTPUT_LEN
 
 TURNS = 1e12  # keys of a queue of level l lie between l and l + 1 times so much

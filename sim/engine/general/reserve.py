@@ -3,6 +3,7 @@
 import math
 
 from sim.engine.general.choices import Peak, Prefill, Reservation
+from sim.engine.general.refine import random_53
 from sim.engine.general.state import (
     HOST_TOKENS,
     LOST_TOKENS,
@@ -14,7 +15,6 @@ from sim.engine.general.state import (
 from sim.engine.general.told import GUESS, RESERVE_OUT
 from sim.engine.kernel import kernel
 from sim.engine.kv_memory import blocks_for
-from sim.engine.refine import random_53
 from sim.engine.state import BASE, CALL, CAP, COMPUTED, DECODING, EMITTED, PROMPT_LEN
 
 SORTED = 1  # column of `history` and `residual`

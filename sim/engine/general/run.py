@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from sim.engine.first_state import first_tape, inputs_of
 from sim.engine.general import state as more_st
 from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
+from sim.engine.general.first_state import first_state
 from sim.engine.general.loop import advance
 from sim.engine.general.settle import settle
-from sim.engine.general.state import first_state
 from sim.engine.general.told import rules_record, told, told_pool
 from sim.engine.inputs import Refinement, Requests, StepTime
 from sim.engine.retries import order_of
 from sim.engine.run import FIRST_RECORDED_ROWS, Run, drive, run_of
-from sim.engine.state import Tape, first_tape, inputs_of
+from sim.engine.state import Tape
 
 NOTHING_REFINED = Refinement(0, 1, 1, 1.0, np.zeros((1, 1), np.int64), np.ones((1, 1)))
 

@@ -5,21 +5,16 @@ part, and it is chosen anew only after something has changed. Members that decod
 those in mid-prompt, those that come and those that go are looked at one by one. Source: schedulers.md 3.9 and 4.
 """
 
-from sim.engine.general.admit import admit
-from sim.engine.general.choices import Prefill, Refresh, Reservation
+from sim.engine.general.choices import Prefill, Refresh
 from sim.engine.general.decoding import catch_up, grow_decoding
-from sim.engine.general.evict import evict, stop_serving
-from sim.engine.general.grow import fill_chunk
+from sim.engine.general.evict import evict
 from sim.engine.general.queue import top_of_heap
 from sim.engine.general.ranked import insert_at, place_for, place_of, remove_at, sort_ranked, untouch
-from sim.engine.general.refresh import boost, note_starved, renew_keys, tell_stopped
-from sim.engine.general.reserve import held_tokens, known_tokens, reserved_blocks
+from sim.engine.general.refresh import boost, note_starved, renew_keys
 from sim.engine.general.state import (
     CHOSEN_BLOCKS,
     HOST_FREE,
-    HOST_TOKENS,
     IS_DIRTY,
-    IS_RUNNING,
     IS_SHUFFLED,
     LAST_RUNNING,
     NUM_CHOSEN,
@@ -34,40 +29,23 @@ from sim.engine.general.state import (
     QUANTUM,
     RUNNING,
     SEATS,
-    SINCE_S,
     SLOT,
     STEP,
     SWAPPED,
     WHERE,
 )
+from sim.engine.general.switch import apply_choice
+from sim.engine.general.wanted import blocks_behind, blocks_of_choice, blocks_wanted, slots_behind, tokens_wanted
 from sim.engine.kernel import kernel
-from sim.engine.kv_memory import blocks_for
-from sim.engine.members import line_up, step_out
-from sim.engine.segments import mark_memory, settle_held
 from sim.engine.state import (
     CALL_PHASE,
-    CHUNK,
-    CLOCK,
-    COMPUTED,
-    DECODING,
     FIRST_SCHEDULED_S,
     FREE,
-    FRESH,
-    HEAD_KNOWN,
-    HEAD_WHOLE,
-    KNOWN,
     MEMBERS,
-    NUM_FREE_SLOTS,
-    NUM_FRESH,
     NUM_PARTIAL,
     NUM_RUNNING,
-    NUM_WAITING,
     PARTIAL,
-    PAUSE_S,
-    PAUSED_SINCE_S,
     REQUEST,
-    RESERVED,
-    START_S,
 )
 
 
@@ -178,74 +156,6 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
 
 
 @kernel
-def tokens_wanted(i, inputs, members, records, more, count):
-    """Tokens that the request could compute now."""
-    s = more.kept[i, SLOT]
-    if more.kept[i, WHERE] == RUNNING and members.live[s, DECODING]:
-        return 1
-    known = known_tokens(i, inputs.asked, records.out_n)
-    if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
-        return known - members.live[s, COMPUTED]
-    return known - more.kept[i, HOST_TOKENS]
-
-
-@kernel
-def blocks_wanted(i, rules, inputs, hints, records, members, more, count):
-    """Blocks that the planned tokens take from the pool."""
-    s = more.kept[i, SLOT]
-    if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
-        is_decoding = more.kept[i, WHERE] == RUNNING and members.live[s, DECODING]
-        held = max(blocks_for(held_tokens(s, members.live, count), rules.block_size), members.live[s, RESERVED])
-        reached = held_tokens(s, members.live, count) + (1 if is_decoding else more.kept[i, PLAN])
-        return max(blocks_for(reached, rules.block_size) - held, 0)
-    if rules.reservation != Reservation.CHUNK:
-        return reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
-    return blocks_for(more.kept[i, HOST_TOKENS] + more.kept[i, PLAN], rules.block_size)
-
-
-@kernel
-def blocks_of_choice(rules, inputs, hints, records, members, more, count):
-    """Blocks that all planned tokens take from the pool."""
-    needed = members.phases[count[CALL_PHASE], MEMBERS] + count[CHOSEN_BLOCKS]
-    left = count[NUM_LATE_RUNNING]  # not taken, or looked at one by one
-    k = count[LAST_RUNNING] - 1
-    while left > 0:
-        i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING:
-            left -= 1
-            if members.live[more.kept[i, SLOT], DECODING]:
-                needed -= blocks_wanted(i, rules, inputs, hints, records, members, more, count)
-        k -= 1
-    return needed
-
-
-@kernel
-def blocks_behind(first, block_size, live, more, count):
-    """Blocks held behind the first entries of the ranked list, which all run."""
-    blocks = 0
-    left = len(live) - count[NUM_FREE_SLOTS] - first
-    k = count[NUM_RANKED] - 1
-    while left > 0:
-        i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING or more.kept[i, WHERE] == PAUSED:
-            s = more.kept[i, SLOT]
-            blocks += max(blocks_for(held_tokens(s, live, count), block_size), live[s, RESERVED])
-            left -= 1
-        k -= 1
-    return blocks
-
-
-@kernel
-def slots_behind(live, more, count):
-    """Requests not taken that hold memory."""
-    holding = len(live) - count[NUM_FREE_SLOTS] - (count[NUM_TAKEN] - count[NUM_CHOSEN])
-    for k in range(count[NUM_CHOSEN]):
-        where = more.kept[more.chosen[k], WHERE]
-        holding -= where in (RUNNING, PAUSED)
-    return holding
-
-
-@kernel
 def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Blocks are short: requests from the end of the order lose theirs; then the choice is cut from its end."""
     needed = blocks_of_choice(rules, inputs, hints, records, members, more, count)
@@ -274,73 +184,3 @@ def make_room(rules, inputs, hints, members, records, gap_stack, heap, more, cou
             s = more.kept[i, SLOT]
             evict(s, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
         k -= 1
-
-
-@kernel
-def apply_choice(rules, inputs, hints, members, records, gap_stack, more, count, real):
-    """Pause who runs and was not chosen; let the chosen run."""
-    live = members.live
-    left = count[NUM_RUNNING] - (count[NUM_TAKEN] - count[NUM_CHOSEN])
-    for k in range(count[NUM_CHOSEN]):
-        left -= more.kept[more.chosen[k], WHERE] == RUNNING
-    k = min(count[LAST_RUNNING], count[NUM_RANKED]) - 1
-    while left > 0:
-        i = more.ranked[k]
-        if more.kept[i, WHERE] == RUNNING:
-            left -= 1
-            pause(more.kept[i, SLOT], inputs, members, records, gap_stack, more, count, real)
-            tell_stopped(i, rules, hints, records.out_n, more, count)
-        k -= 1
-    for k in range(count[NUM_PARTIAL]):
-        s = members.slots[k, PARTIAL]
-        live[s, CHUNK] = more.kept[live[s, REQUEST], PLAN]
-    grow_decoding(rules.block_size, members.phases, count)
-    if count[NUM_REDO] > 0:
-        catch_up(members, records, count)
-    for k in range(count[NUM_PARTIAL]):
-        s = members.slots[k, PARTIAL]
-        fill_chunk(s, rules.block_size, live, count)
-    for k in range(count[NUM_CHOSEN]):
-        i = more.chosen[k]
-        if more.kept[i, WHERE] == PAUSED:
-            resume(i, rules, inputs, members, records, more, count, real)
-        elif more.kept[i, WHERE] == SWAPPED:
-            count[NUM_WAITING] -= 1
-            count[HEAD_KNOWN] = known_tokens(i, inputs.asked, records.out_n)
-            count[HEAD_WHOLE] = reserved_blocks(i, rules, inputs.asked, hints, records.out_n, more, count)
-            admit(i, more.kept[i, PLAN], rules, inputs, hints, members, records, more, count, real)
-            more.kept_s[i, SINCE_S] = real[CLOCK]
-    count[NUM_FIRST] = count[NUM_TAKEN]
-
-
-@kernel
-def pause(s, inputs, members, records, gap_stack, more, count, real):
-    """The member keeps its memory and is not served."""
-    live = members.live
-    i = live[s, REQUEST]
-    stop_serving(s, inputs, members, records, gap_stack, count, real)
-    mark_memory(s, members.live_s, real)
-    step_out(s, live, count)
-    live[s, IS_RUNNING] = 0
-    more.kept[i, WHERE] = PAUSED
-    more.kept_s[i, SINCE_S] = real[CLOCK]
-    count[NUM_WAITING] += 1
-
-
-@kernel
-def resume(i, rules, inputs, members, records, more, count, real):
-    """A paused request is served again from where it stood."""
-    live = members.live
-    s = more.kept[i, SLOT]
-    settle_held(s, live, members.live_s, records.out_s, real)
-    line_up(s, live, count)
-    live[s, IS_RUNNING] = 1
-    live[s, KNOWN] = known_tokens(i, inputs.asked, records.out_n)
-    live[s, CHUNK] = more.kept[i, PLAN]
-    fill_chunk(s, rules.block_size, live, count)
-    records.out_s[i, PAUSE_S] += real[START_S] - records.out_s[i, PAUSED_SINCE_S]
-    more.kept[i, WHERE] = RUNNING
-    more.kept_s[i, SINCE_S] = real[CLOCK]
-    count[NUM_WAITING] -= 1
-    members.slots[count[NUM_FRESH], FRESH] = s
-    count[NUM_FRESH] += 1

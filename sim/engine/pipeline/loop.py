@@ -14,11 +14,11 @@ from numba import njit
 from sim.engine.accounts import Bin
 from sim.engine.arrivals import next_arrival_s
 from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
-from sim.engine.general.head import row_of_free_blocks
 from sim.engine.general.loop import next_event_s
 from sim.engine.general.state import MOVED_BLOCKS, NUM_NEW, REFUSED_AT, STEP, WAS_PREFILL
+from sim.engine.general.withheld import row_of_free_blocks
 from sim.engine.jit import ENTRY
-from sim.engine.kernel import kernel
+from sim.engine.kernel import kernel, part
 from sim.engine.loop import Stop
 from sim.engine.pipeline.land import land
 from sim.engine.pipeline.launch import launch, next_start_s
@@ -54,14 +54,25 @@ def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape,
     """Simulate until the clock reaches `until_s`, a `Stop`; calling it again goes on where it stopped."""
     count = state.counts
     real = state.real
-    bins = state.bins
     thinking = state.thinking
     gap_stack = state.gap_stack
     heap = state.heap
     members = Members(state.live, state.live_s, state.slots, state.calendar, state.phases)
     records = RequestRecords(state.out_s, state.out_n)
     engine = Engine(
-        inputs, hints, members, records, gap_stack, heap, more, flight, count, real, state.gap_hist, thinking, bins
+        inputs,
+        hints,
+        members,
+        records,
+        gap_stack,
+        heap,
+        more,
+        flight,
+        count,
+        real,
+        state.gap_hist,
+        thinking,
+        state.bins,
     )
     for _ in range(most_calls):
         if rules.timeout_s > 0.0:
@@ -89,22 +100,7 @@ def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape,
         tokens = 0
         is_called = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if is_called:
-            count[UNANNOUNCED] = 0
-            count[NUM_PREEMPTED] = 0
-            real[START_S] = next_start_s(rules, flight, count, real)
-            schedule(rules, engine)
-            swap_s = count[MOVED_BLOCKS] * rules.swap_block_s
-            predictor_s = count[NUM_NEW] * rules.predict_step_s
-            tokens = launch(swap_s, predictor_s, rules, inputs, records, times, flight, count, real)
-            newest = (count[PUSHED] - 1) % rules.most_in_flight
-            if tokens > 0:
-                count[STEP] += 1
-                count[NUM_NEW] = 0
-                count[MOVED_BLOCKS] = 0
-                count[WAS_PREFILL] = flight.batches[newest, B_CHUNK_TOKENS] > 0
-            bins[OPEN, Bin.PREEMPTIONS] += count[NUM_PREEMPTED]
-            if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0):
-                record_call(newest, rules.stages, rules.block_size, tape, state.live, state.slots, flight, count, real)
+            tokens = call_scheduler(rules, times, tape, is_recording, engine)
             if tokens == 0 and is_blocked(rules, flight, count):
                 count[IN_FLIGHT] = 0  # of batches without tokens
                 event_s = next_event_s(users, rules, inputs, records, thinking, more, count)
@@ -116,25 +112,55 @@ def advance(rules, inputs, hints, pool, users, times, state, more, flight, tape,
 
         is_busy = tokens > 0 or count[NUM_RUNNING] + count[NUM_WAITING] > 0
         if not (is_called and count[IN_FLIGHT] < rules.most_in_flight and is_busy):
-            at = (count[PUSHED] - count[IN_FLIGHT]) % rules.most_in_flight
-            end_s = max(real[CLOCK], flight.spans[at, rules.stages - 1, LEAVES_S])
-            free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
-            pass_until(end_s, at, free_row, rules, engine)
-            count[IN_FLIGHT] -= 1
-            row = flight.batches[at, B_ROW]
-            if row >= 0:
-                begin_outputs(row, tape, count)
-            land(at, rules, times, tape, engine)
-            if row >= 0:
-                record_end(tape, row, count)
-                for later in range(row + 1, count[STEPS_RECORDED]):
-                    begin_outputs(later, tape, count)
+            wait_for_oldest(rules, times, tape, engine)
         is_waiting = count[NUM_RUNNING] + count[NUM_WAITING] + count[UNANNOUNCED] > 0
         if tokens == 0 and rules.pause_s > 0.0 and is_waiting and count[NUM_DONE] < count[EXPECTED]:
             free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
             end_s = real[CLOCK] + rules.pause_s
             pass_until(end_s, -1, free_row, rules, engine)
     return Stop.CALLS
+
+
+@part
+def call_scheduler(rules, times, tape, is_recording, engine):
+    """The scheduler chooses a batch, and it enters the first stage; its tokens."""
+    inputs, _, members, records, _, _, _, flight, count, real, _, _, bins = engine
+    count[UNANNOUNCED] = 0
+    count[NUM_PREEMPTED] = 0
+    real[START_S] = next_start_s(rules, flight, count, real)
+    schedule(rules, engine)
+    swap_s = count[MOVED_BLOCKS] * rules.swap_block_s
+    predictor_s = count[NUM_NEW] * rules.predict_step_s
+    tokens = launch(swap_s, predictor_s, rules, inputs, records, times, flight, count, real)
+    newest = (count[PUSHED] - 1) % rules.most_in_flight
+    if tokens > 0:
+        count[STEP] += 1
+        count[NUM_NEW] = 0
+        count[MOVED_BLOCKS] = 0
+        count[WAS_PREFILL] = flight.batches[newest, B_CHUNK_TOKENS] > 0
+    bins[OPEN, Bin.PREEMPTIONS] += count[NUM_PREEMPTED]
+    if is_recording and (tokens > 0 or count[NUM_PREEMPTED] > 0):
+        record_call(newest, rules.stages, rules.block_size, tape, members.live, members.slots, flight, count, real)
+    return tokens
+
+
+@part
+def wait_for_oldest(rules, times, tape, engine):
+    """Time passes until the oldest batch has left the last stage, and its outputs are applied."""
+    flight, count, real = engine.flight, engine.counts, engine.real
+    at = (count[PUSHED] - count[IN_FLIGHT]) % rules.most_in_flight
+    end_s = max(real[CLOCK], flight.spans[at, rules.stages - 1, LEAVES_S])
+    free_row = row_of_waiting(rules, engine) if count[NUM_WAITING] > 0 else Bin.FREE_NO_DEMAND
+    pass_until(end_s, at, free_row, rules, engine)
+    count[IN_FLIGHT] -= 1
+    row = flight.batches[at, B_ROW]
+    if row >= 0:
+        begin_outputs(row, tape, count)
+    land(at, rules, times, tape, engine)
+    if row >= 0:
+        record_end(tape, row, count)
+        for later in range(row + 1, count[STEPS_RECORDED]):
+            begin_outputs(later, tape, count)
 
 
 @kernel

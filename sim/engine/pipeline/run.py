@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from sim.engine.accounts import TIME_ROWS
+from sim.engine.first_state import first_tape, inputs_of
 from sim.engine.general import state as more_st
 from sim.engine.general.choices import GeneralRules, Hints, Queue, whole
-from sim.engine.general.state import first_state
+from sim.engine.general.first_state import first_state
 from sim.engine.general.told import rules_record, told, told_pool
 from sim.engine.inputs import Requests, StepTime
 from sim.engine.pipeline.loop import advance, settle
 from sim.engine.pipeline.state import first_flight, stage_times_of
 from sim.engine.retries import order_of
 from sim.engine.run import FIRST_RECORDED_ROWS, Run, async_columns_of, drive, run_of
-from sim.engine.state import Tape, first_tape, inputs_of
+from sim.engine.state import Tape
 
 
 def run_pipeline(

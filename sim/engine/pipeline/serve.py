@@ -10,7 +10,8 @@ from sim.engine.general.admit import admit, has_memory, tokens_to_admit
 from sim.engine.general.choices import Prefill, Queue
 from sim.engine.general.evict import choose_victim, evict
 from sim.engine.general.grow import fill_chunk
-from sim.engine.general.queue import leave_queue, look_at, look_at_head
+from sim.engine.general.head import look_at, look_at_head
+from sim.engine.general.queue import leave_queue
 from sim.engine.general.reserve import known_tokens
 from sim.engine.general.state import (
     AFTER,

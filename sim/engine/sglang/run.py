@@ -20,6 +20,7 @@ from sim.engine.run import (
     is_fruitful,
 )
 from sim.engine.sglang.deal import sglang_pool
+from sim.engine.sglang.first_state import sglang_inputs, sglang_state, sglang_tape
 from sim.engine.sglang.inputs import SglangRules, plain_rules
 from sim.engine.sglang.loop import advance, settle
 from sim.engine.sglang.state import (
@@ -33,12 +34,8 @@ from sim.engine.sglang.state import (
     T_WAITING,
     SglangState,
     SglangTape,
-    lacks_nodes,
-    sglang_inputs,
-    sglang_state,
-    sglang_tape,
-    with_more_nodes,
 )
+from sim.engine.sglang.tree_room import lacks_nodes, with_more_nodes
 
 UNIT_STEP = StepTime(np.ones(2), 0.0, 0.0, 0.0)
 
