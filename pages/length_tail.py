@@ -9,6 +9,7 @@ from ui.refusal import refuse, runnable
 
 from sim.errors import ScenarioError
 from sim.studies.counterfactuals import has_all
+from sim.studies.length_profile import profiles
 from sim.view.length_tail import MASTER, verdict
 
 asked = st.session_state.asked
@@ -21,7 +22,7 @@ except ScenarioError as error:
 spreads, worlds = spread_job(scenario, trace), counterfactual_job(scenario, trace)
 
 is_known = has_all(worlds.found, MASTER, scenario, trace)
-header(verdict(current.summary, worlds.found, is_known=is_known), asked)
+header(verdict(current.summary, worlds.found, profiles(made), is_known=is_known), asked)
 cards.banners(current, "")
 left, right = side_by_side("lengths", (0.92, 1.08))
 with left:

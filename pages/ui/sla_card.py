@@ -64,7 +64,8 @@ def _told(scenario: Scenario, target: float, rows: dict[str, Attained], broken: 
     if rows:
         narrow_table(words.sla_table(list(rows.values())), "table_sla")
         st.caption(
-            "Lengths in tokens, as produced under the cap; shares of requests within all limits, and each alone."
+            "Lengths in tokens, as produced: cut where a cap or the context cuts them. Shares of requests within all "
+            "limits, and within each alone."
         )
     for sentence in words.sla_warnings(scenario, list(rows.values())):
         st.warning(sentence, icon=":material/warning:")

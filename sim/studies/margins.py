@@ -59,7 +59,7 @@ class MarginPoint(NamedTuple):
     output_tokens_per_s: float  # saturated: between 10 % and 90 % of the output
     tpot_p99_s: float  # NaN where too few
     ttft_p99_s: float
-    attainment: float  # NaN without limits
+    attainment: float  # as asked; NaN without limits
 
 
 def margins_of(scenario: Scenario) -> dict[str, Margin]:
@@ -104,5 +104,5 @@ def margin_point(
         plateau_tokens_per_s(result) if is_saturated else figures["output_tokens_per_s"] or 0.0,
         p99(result.tpot_s),
         p99(result.ttft_s),
-        float("nan") if result.limits.is_empty else result.attainment.share,
+        float("nan") if is_saturated or result.limits.is_empty else result.attainment.share,
     )

@@ -116,7 +116,7 @@ def how_compared(scenario: Scenario) -> str:
     return ", ".join(parts) + "."
 
 
-def verdict(summary: Summary, found: Found, *, is_known: bool) -> str:
+def verdict(summary: Summary, found: Found, own: Sequence[Profile], *, is_known: bool) -> str:
     """One sentence: the whole price of length variance, and what the longest answers hold.
 
     Parameters
@@ -125,17 +125,19 @@ def verdict(summary: Summary, found: Found, *, is_known: bool) -> str:
         `Result.summary()` of the run on screen.
     found : mapping
         Runs of the study so far.
+    own : sequence of Profile
+        Lengths of all answers, then of each task type where there are several.
     is_known : bool
         Whether the master run and the one as it is are all among them.
     """
-    tail = f"p99/mean {summary['metrics']['tail_ratio']:.3g}, CV {summary['metrics']['output_len_cv']:.3g}"
+    tail = f"p99/mean {own[0].tail_ratio:.3g}, CV {own[0].cv:.3g}"
     held = straggler_sentence(summary).removesuffix(".")
     if not is_known:
         return f"Output lengths vary ({tail}): the price of that is being computed; {held[0].lower()}{held[1:]}."
-    return f"{_price(summary, found)} ({tail}); {held[0].lower()}{held[1:]}."
+    return f"{_price(summary, found, of_types=len(own) > 1)} ({tail}); {held[0].lower()}{held[1:]}."
 
 
-def _price(summary: Summary, found: Found) -> str:
+def _price(summary: Summary, found: Found, *, of_types: bool) -> str:
     rate = gain(found, MASTER, Point.SATURATED, "output_tokens_per_s")
     latency = gain(found, MASTER, Point.AS_ASKED, "tpot_p99_s")
     name = "TPOT" if summary["metrics"]["tpot_label"] == "TPOT" else "E2E per token"
@@ -149,7 +151,7 @@ def _price(summary: Summary, found: Found) -> str:
     ]
     if not clauses:
         return "Too few requests to say what length variance costs"
-    return f"Without length variance: {', '.join(clauses)}"
+    return f"Without length variance{' inside each task type' * of_types}: {', '.join(clauses)}"
 
 
 def _effect(found: Gain, more: str, less: str) -> str:

@@ -103,17 +103,21 @@ def type_table(cap: int, points: Caps) -> dict[str, list[Any]]:
 
 
 def margin_sentence(margin: Margin, points: Sequence[MarginPoint], present: float) -> str:
-    """What one control could do for preemptions, and at what price in throughput."""
+    """What one control could do for preemptions, and at what price in throughput and in requests within the limits."""
     now = next((each for each in points if each.value == present), None)
     if now is None:
         return ""
-    best = min(points, key=lambda each: (each.preempted, -each.output_tokens_per_s))
+    best = min(points, key=lambda each: (each.preempted, -np.nan_to_num(each.attainment), -each.output_tokens_per_s))
     words = f"**{margin.label}** ({margin.protects}): at {present:,g}, {short_percent(now.preempted)} preempted"
     if best.value == present or best.preempted >= now.preempted:
         return f"{words}; no other value does better."
     change = best.output_tokens_per_s / now.output_tokens_per_s - 1 if now.output_tokens_per_s else 0.0
     rate = "as many" if abs(change) < 0.0005 else f"{100 * abs(change):.1f} % {'more' if change > 0 else 'fewer'}"
-    return f"{words}; at {best.value:,g}, {short_percent(best.preempted)}, with {rate} output tokens/s."
+    words += f"; at {best.value:,g}, {short_percent(best.preempted)}, with {rate} output tokens/s"
+    then, before = short_percent(best.attainment), short_percent(now.attainment)
+    if then != before:
+        words += f" and {then} of requests within the limits instead of {before}"
+    return f"{words}."
 
 
 def _change(point: CapPoint, base: CapPoint) -> str:

@@ -56,7 +56,7 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
     if broken.factor is None:
         assert broken.last is not None
         return (
-            f"No tail breaks it: with one {broken.holds:g} x as long (p99 {_p99(broken.last)} tokens under the cap) "
+            f"No tail breaks it: with one {broken.holds:g} x as long (p99 {_p99(broken.last)} tokens as produced) "
             f"{short_percent(broken.last.attainment)} are still within the limits."
         )
     assert broken.at is not None
@@ -70,6 +70,11 @@ def breaking_sentence(broken: Breaking, target: float) -> str:
     )
     if broken.holds < 1:
         assert broken.last is not None
+        if round(broken.holds, 2) == 0:
+            return (
+                f"It is broken now; {100 * target:g} % hold only with every answer above the 90th percentile cut to it "
+                f"(p99 {_p99(broken.last)} tokens, mean {broken.last.lengths.mean:,.0f})."
+            )
         return (
             f"It is broken now; {100 * target:g} % hold up to a tail {broken.holds:.2f} x as long "
             f"(p99 {_p99(broken.last)} tokens, mean {broken.last.lengths.mean:,.0f})."

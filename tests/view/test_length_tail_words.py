@@ -26,10 +26,13 @@ TIME = {row.name.lower(): 0.0 for row in TIME_ROWS}
 def summary(**memory):
     return {
         "scenario": {"tail_quantile": 0.95},
-        "metrics": {"tail_ratio": 6.0, "output_len_cv": 1.0, "tpot_label": "TPOT"},
+        "metrics": {"tpot_label": "TPOT"},
         "memory_ledger": {"rows": MEMORY | memory, "blocks_x_duration": 1000.0},
         "time_ledger": {"rows": TIME | {"decode": 6.0, "fixed": 3.0, "recompute": 1.0}, "stages_x_duration": 10.0},
     }
+
+
+OWN = [Profile("this scenario", {}, 100.0, 1.0, 6.0)]
 
 
 def study(rate, tpot):
@@ -51,25 +54,32 @@ def test_the_longest_answers_share_of_all_memory_and_of_what_is_held():
 
 
 def test_a_change_that_shows_as_none_is_called_none():
-    told = verdict(summary(held_typical=1.0), study(rate=(100.1, 100.2), tpot=(0.05, 0.05)), is_known=True)
+    told = verdict(summary(held_typical=1.0), study(rate=(100.1, 100.2), tpot=(0.05, 0.05)), OWN, is_known=True)
     assert told.startswith("Without length variance: saturated throughput about the same, p99 TPOT as asked about the")
 
 
 def test_verdict_names_the_whole_price_once_it_is_known():
     run = summary(held_straggler=200.0, held_typical=300.0)
     found = study(rate=(139.9, 140.1), tpot=(0.0299, 0.0301))
-    told = verdict(run, found, is_known=True)
+    told = verdict(run, found, OWN, is_known=True)
     assert told.startswith(
         "Without length variance: saturated throughput 40 % (39 to 41) higher, p99 TPOT as asked 40 %"
     )
     assert "shorter (p99/mean 6, CV 1); the longest 5 % of answers hold 20 %" in told
-    assert "is being computed" in verdict(run, {}, is_known=False)
-    assert "Too few requests" in verdict(run, {}, is_known=True)
+    assert "is being computed" in verdict(run, {}, OWN, is_known=False)
+    assert "Too few requests" in verdict(run, {}, OWN, is_known=True)
+
+
+def test_of_a_mix_only_the_variance_inside_its_types_is_gone():
+    """31 answers of 100 tokens and one of 2,000 vary a lot; each type by itself does not."""
+    mix = [*OWN, *(Profile(name, {}, 100.0, 0.0, 1.0) for name in ("short", "long"))]
+    told = verdict(summary(held_typical=1.0), study(rate=(100.1, 100.2), tpot=(0.05, 0.05)), mix, is_known=True)
+    assert told.startswith("Without length variance inside each task type: saturated throughput about the same")
 
 
 def test_verdict_claims_nothing_where_the_interval_holds_zero():
     run = summary(held_typical=300.0)
-    assert "saturated throughput about the same" in verdict(run, study((90.0, 111.0), (0.05, 0.05)), is_known=True)
+    assert "saturated throughput about the same" in verdict(run, study((90.0, 111.0), (0.05, 0.05)), OWN, is_known=True)
 
 
 def test_table_holds_mean_and_interval_and_a_dash_where_nothing_can_be_said():

@@ -107,6 +107,16 @@ def test_what_breaks_a_target_is_shown_below_it() -> None:
     assert told == "A tail 6.91 x as long breaks it (p99 4,096 tokens, mean 671, p99/mean 6.1): 89.8 % are within."
 
 
+def test_a_target_that_holds_without_a_tail_alone_is_not_held_up_to_a_tail_of_nothing() -> None:
+    last = Attained("tail", Profile("tail", {"p99": 1104.0}, 433.0, 0.8, 2.5), 0.93, {}, False, ())
+    assert sla_words.breaking_sentence(Breaking(0.002, 0.001, last, last), 0.9) == (
+        "It is broken now; 90 % hold only with every answer above the 90th percentile cut to it (p99 1,104 tokens, "
+        "mean 433)."
+    )
+    some = sla_words.breaking_sentence(Breaking(0.3, 0.29, last, last), 0.9)
+    assert some == "It is broken now; 90 % hold up to a tail 0.29 x as long (p99 1,104 tokens, mean 433)."
+
+
 def test_a_margin_says_what_it_takes_from_throughput() -> None:
     """4 % preempted at 0; at 0.05 nobody, for 2 % less, nothing or 2 % more."""
     margin = margins_of(preset("memory-pressure"))["watermark"]
@@ -114,6 +124,19 @@ def test_a_margin_says_what_it_takes_from_throughput() -> None:
         points = [margin_at(0.0, 0.04, 100.0), margin_at(0.05, 0.0, rate)]
         told = operate.margin_sentence(margin, points, 0.0)
         assert told.endswith(f": at 0, 4.0 % preempted; at 0.05, 0 %, with {words} output tokens/s.")
+
+
+def test_a_margin_says_what_it_takes_from_the_limits() -> None:
+    """Of two values that end preemptions the one that keeps more requests within the limits is told."""
+    margin = margins_of(preset("memory-pressure"))["watermark"]
+    now = margin_at(0.0, 0.04, 100.0)._replace(attainment=0.97)
+    gentle, harsh = (margin_at(value, 0.0, rate)._replace(attainment=share) for value, rate, share in
+                     ((0.05, 100.0, 0.91), (0.3, 100.2, 0.4)))  # fmt: skip
+    told = operate.margin_sentence(margin, [now, gentle, harsh], 0.0)
+    assert told.endswith("with as many output tokens/s and 91 % of requests within the limits instead of 97 %.")
+    assert "; at 0.05, 0 %, with" in told
+    free = [each._replace(attainment=math.nan) for each in (now, gentle)]
+    assert operate.margin_sentence(margin, free, 0.0).endswith("at 0.05, 0 %, with as many output tokens/s.")
 
 
 def margin_at(value: float, preempted: float, output_tokens_per_s: float) -> MarginPoint:
