@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from sim.engine.accounts import NUM_COLUMNS, Bin
-from tests import naive_batches as batches
-from tests import naive_length_aware as aware
-from tests import naive_served as served
 from tests.ledger_recount import shares
-from tests.naive import linear_time
-from tests.naive_general import Case, Chunk, Member, Moment, NaiveRun, Scheduler, simulate
-from tests.naive_ranked import Ranked
+from tests.naive import batches, served
+from tests.naive import length_aware as aware
+from tests.naive.general import Scheduler
+from tests.naive.general_loop import Moment, NaiveRun, simulate
+from tests.naive.general_state import Case, Chunk, Member
+from tests.naive.ranked import Ranked
+from tests.naive.synchronous import linear_time
 
 Row = tuple[Bin, float]
 CHUNKED = (served.Sarathi, served.Routed, aware.Ordered)  # where a prompt is cut to the budget

@@ -16,7 +16,7 @@ from sim.scenario import Scenario
 from sim.workload.predictions import make_predictions
 from sim.workload.refinement import first_posterior, make_refinement
 from sim.workload.requests import RequestInfo
-from tests.naive_general import Case
+from tests.naive.general_state import Case
 from tests.scenarios import Sizes, request_sizes, requests_of, step_times
 
 GIB = 2**30

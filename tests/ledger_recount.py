@@ -11,10 +11,10 @@ import numpy as np
 
 from sim.engine.accounts import NUM_COLUMNS, Bin
 from sim.engine.inputs import Requests, Rules, StepTime
-from tests.naive import Moment, linear_time, simulate
-from tests.naive_state import Chunk, Member
-from tests.naive_static import StaticScheduler
-from tests.naive_vllm import VllmScheduler
+from tests.naive.state import Chunk, Member
+from tests.naive.static import StaticScheduler
+from tests.naive.synchronous import Moment, linear_time, simulate
+from tests.naive.vllm import VllmScheduler
 
 Row = tuple[Bin, float]
 

@@ -13,10 +13,10 @@ from sim.engine.inputs import StepTime
 from sim.engine.sglang.inputs import SglangRules
 from sim.golden.sglang_run import SglangRequests
 from tests.ledger_recount import Row, chunk_rows, shares
-from tests.naive import linear_time
-from tests.naive_sglang_state import Member
-from tests.naive_sglang_timed import Flight, Moment, simulate
-from tests.naive_sglang_tree import Node, Tree
+from tests.naive.sglang_state import Member
+from tests.naive.sglang_timed import Flight, Moment, simulate
+from tests.naive.sglang_tree import Node, Tree
+from tests.naive.synchronous import linear_time
 
 
 def recount(

@@ -25,12 +25,14 @@ from sim.systems.run import run_plan
 from sim.workload.requests import RequestInfo
 from sim.workload.retries import in_order, with_retries
 from sim.workload_spec import Workload
-from tests import naive_general, naive_sglang_timed, naive_tables
 from tests.cases import BASE, STATIC, run, trace
 from tests.general_scenarios import case_of, drawn
-from tests.naive_sglang_memory import OutOfMemoryError
-from tests.naive_sglang_scenarios import TimedScenario, timed_scenarios
+from tests.naive import general_loop
+from tests.naive import sglang_timed as naive_sglang_timed
+from tests.naive import tables as naive_tables
+from tests.naive.sglang_memory import OutOfMemoryError
 from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
+from tests.sglang_scenarios import TimedScenario, timed_scenarios
 from tests.test_naive_agreement import assert_same_outcome
 from tests.test_naive_general import FAMILIES, MAX_STEPS, assert_agreement
 
@@ -256,6 +258,6 @@ def test_general_loop_serves_retries_as_if_they_had_been_known(family: Any, data
     own = run_plan(plan_of(scenario, resolved, asked, info, step_time), asked, step_time, record_steps=True)
     ordered, info = as_they_came(asked, info, own)
     case = case_of(scenario, resolved, ordered, info, step_time)
-    expected = naive_general.simulate(case, family.naive, max_steps=MAX_STEPS)
+    expected = general_loop.simulate(case, family.naive, max_steps=MAX_STEPS)
     if expected.scheduler.step < MAX_STEPS:
         assert_agreement(expected, own)

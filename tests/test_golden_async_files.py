@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 
 from sim.golden import replay
-from tests import naive_tables
+from tests.naive import tables as naive_tables
 from tests.recorded import Golden, Recorded
 
 FOLDER = Path(__file__).parent / "golden" / "vllm_async"

@@ -12,7 +12,7 @@ from zlib import crc32
 import pytest
 
 from sim.golden import GoldenError, Replay, replay, write_table
-from tests import naive_tables
+from tests.naive import tables as naive_tables
 from tests.recorded import Golden, Recorded, text_of
 
 FOLDER = Path(__file__).parent / "golden"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sim.golden import replay
-from tests import naive_sglang_tables
+from tests.naive import sglang_tables as naive_sglang_tables
 from tests.recorded import Golden, Recorded
 
 FOLDER = Path(__file__).parent / "golden" / "sglang"

@@ -9,7 +9,8 @@ import pytest
 
 from sim.golden import replay, write_table
 from sim.vllm_releases import GROUPS
-from tests import naive_sglang_tables, naive_tables
+from tests.naive import sglang_tables as naive_sglang_tables
+from tests.naive import tables as naive_tables
 from tests.shared import SHARED, needs_shared
 
 SHIPPED = sorted((Path(__file__).parent / "golden").glob("*.json.gz"))

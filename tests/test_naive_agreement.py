@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sim import engine
 from sim.engine.inputs import Batching, Order, Requests, Reserve, Rules, StepTime
-from tests import naive, naive_tables
+from tests.naive import synchronous as naive
+from tests.naive import tables as naive_tables
 from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
 
 EXACT = tuple(name for name in engine.Outcome._fields if name != "memory_token_s")

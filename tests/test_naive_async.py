@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.engine.inputs import Batching, Order, Requests, Reserve, Rules, StepTime
-from tests.naive import simulate as simulate_synchronous
-from tests.naive_async import NaiveAsyncRun, simulate
-from tests.naive_vllm import VllmScheduler
+from tests.naive.asynchronous import NaiveAsyncRun, simulate
+from tests.naive.synchronous import simulate as simulate_synchronous
+from tests.naive.vllm import VllmScheduler
 from tests.scenarios import MAX_CALLS, Scenario, vllm_scenarios
 
 UNIT = StepTime(np.ones(2), 0.0, 0.0, 0.0)  # every step takes one second

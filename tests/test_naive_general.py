@@ -12,13 +12,13 @@ from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin, Status
 from sim.engine.run import Run
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
-from tests import naive_batches as batches
-from tests import naive_length_aware as aware
-from tests import naive_ranked as ranked
-from tests import naive_served
 from tests.general_recount import recount
 from tests.general_scenarios import PREDICTORS, Drawn, drawn
-from tests.naive_general import NaiveRun, Scheduler
+from tests.naive import batches, ranked
+from tests.naive import length_aware as aware
+from tests.naive import served as naive_served
+from tests.naive.general import Scheduler
+from tests.naive.general_loop import NaiveRun
 
 MAX_STEPS = 20_000
 WATERMARK = st.sampled_from([None, 0.0, 0.1, 0.3])

@@ -17,15 +17,15 @@ from sim.engine.inputs import Order, Requests, Rules, StepTime
 from sim.engine.pipeline.run import run_pipeline
 from sim.golden import replay
 from sim.systems.build import plan_of
-from tests import naive_length_aware as aware
-from tests import naive_served
 from tests.general_scenarios import PREDICTORS, drawn
-from tests.naive_general import Scheduler
-from tests.naive_pipeline import NaivePipelineRun, bubble, simulate
-from tests.naive_stages import NaiveStagesRun
-from tests.naive_stages import piped as piped_family
-from tests.naive_stages import simulate as simulate_stages
-from tests.naive_tables import async_columns, outcome_of, step_table
+from tests.naive import length_aware as aware
+from tests.naive import served as naive_served
+from tests.naive.general import Scheduler
+from tests.naive.pipeline import NaivePipelineRun, bubble, simulate
+from tests.naive.stages import NaiveStagesRun
+from tests.naive.stages import piped as piped_family
+from tests.naive.stages import simulate as simulate_stages
+from tests.naive.tables import async_columns, outcome_of, step_table
 from tests.scenarios import MAX_CALLS, Scenario, step_times, vllm_scenarios
 from tests.shared import SHARED, needs_shared
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from sim.engine.inputs import Requests
 from sim.engine.sglang.inputs import SglangRules, StepKind
 from sim.golden.sglang_run import SglangRequests
-from tests.naive_sglang import Scheduler, Step, simulate
-from tests.naive_sglang_memory import OutOfMemoryError
-from tests.naive_sglang_scenarios import PLAIN_RULES, SglangScenario, sglang_scenarios
-from tests.naive_sglang_state import Member
-from tests.naive_sglang_tree import Node, Tree
+from tests.naive.sglang import Scheduler, Step, simulate
+from tests.naive.sglang_memory import OutOfMemoryError
+from tests.naive.sglang_state import Member
+from tests.naive.sglang_tree import Node, Tree
+from tests.sglang_scenarios import PLAIN_RULES, SglangScenario, sglang_scenarios
 
 MAX_STEPS = 3000
 RULES = PLAIN_RULES._replace(pool_tokens=1000, context_len=1000)

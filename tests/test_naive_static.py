@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.engine.inputs import Batching, Order, Requests, Reserve, Rules, StepTime
-from tests.naive import NaiveRun, simulate
+from tests.naive.synchronous import NaiveRun, simulate
 
 UNIT = StepTime(np.ones(2), 0.0, 0.0, 0.0)  # every step takes one second
 RULES = Rules(Batching.REQUEST, Order.FCFS, Reserve.CAP, 1, 1, 0.0, 1, 1000, 4, 8192, 500, 1, 0, 0, 0, 0)

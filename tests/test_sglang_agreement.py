@@ -12,9 +12,9 @@ from sim.engine.sglang.tree_room import with_more_nodes
 from sim.golden import GoldenError
 from sim.golden.sglang import engine_run
 from sim.golden.sglang_run import SglangSteps
-from tests import naive_sglang_tables
-from tests.naive_sglang_memory import OutOfMemoryError
-from tests.naive_sglang_scenarios import SglangScenario, crowded, sglang_scenarios
+from tests.naive import sglang_tables as naive_sglang_tables
+from tests.naive.sglang_memory import OutOfMemoryError
+from tests.sglang_scenarios import SglangScenario, crowded, sglang_scenarios
 
 
 def assert_agreement(scenario: SglangScenario) -> None:

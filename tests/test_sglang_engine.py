@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from sim.engine import Bin, Run, Status, Stop
 from sim.engine.inputs import SHARED_TEXT, Requests, StepTime
 from sim.engine.sglang import SglangRules, run
-from tests.naive_sglang_scenarios import PLAIN_RULES as RULES
-from tests.naive_sglang_scenarios import TimedScenario, timed_scenarios
+from tests.sglang_scenarios import PLAIN_RULES as RULES
+from tests.sglang_scenarios import TimedScenario, timed_scenarios
 
 UNIT = StepTime(np.ones(2), 0.0, 0.0, 0.0)  # every step takes one second
 

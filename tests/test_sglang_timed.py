@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sim.engine import Outcome, Run, StepTable, Stop
 from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS, Bin
 from sim.engine.sglang import run
-from tests import naive_sglang_timed
-from tests.naive_sglang_memory import OutOfMemoryError
-from tests.naive_sglang_scenarios import TimedScenario, timed_scenarios
+from tests.naive import sglang_timed as naive_sglang_timed
+from tests.naive.sglang_memory import OutOfMemoryError
 from tests.sglang_recount import recount
+from tests.sglang_scenarios import TimedScenario, timed_scenarios
 
 EXACT = tuple(name for name in Outcome._fields if name != "memory_token_s")
 

@@ -25,7 +25,7 @@ from sim.engine.general.state import (
     WHERE,
 )
 from sim.engine.state import CALL
-from tests.naive_length_aware import peak_of
+from tests.naive.length_aware import peak_of
 
 SIZE = 60
 

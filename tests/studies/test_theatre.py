@@ -15,8 +15,8 @@ from sim.studies.theatre_play import play, play_of
 from sim.studies.theatre_scene import OUT, lanes, queues, worst_stall
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
-from tests import naive
 from tests.general_scenarios import drawn
+from tests.naive import synchronous as naive
 from tests.scenarios import MAX_CALLS, Scenario, static_scenarios, vllm_scenarios
 from tests.test_naive_general import FAMILIES, Family
 

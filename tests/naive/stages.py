@@ -1,4 +1,4 @@
-"""The naive families of naive_general on a pipeline: a request is in one batch at a time.
+"""The naive families of `general` on a pipeline: a request is in one batch at a time.
 
 The loop is vLLM's: it calls until a batch for each stage is in its queue, empty ones too, else it waits for the oldest.
 Members whose batch is under way keep seat and memory and are passed over; they can give way, and the token on its way
@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.engine.inputs import StepTime
-from tests import naive_general
-from tests.naive_arrivals import Arrivals
-from tests.naive_general import Case, Chunk, Row, Scheduler, duration_of
-from tests.naive_state import members_of
+from tests.naive import general_state
+from tests.naive.arrivals import Arrivals
+from tests.naive.general import Scheduler
+from tests.naive.general_loop import Row, duration_of, take, time_out
+from tests.naive.general_state import Case, Chunk
+from tests.naive.state import members_of
 
 
 @dataclass(eq=False)
-class Member(naive_general.Member):
+class Member(general_state.Member):
     """A request of which tokens may be under way."""
 
     flying: int = 0
@@ -58,7 +60,7 @@ def piped(family: type[Scheduler], *, is_by_arrival: bool) -> type[Scheduler]:
             act(*args)
             self.now = now
 
-        def decoding(self) -> list[naive_general.Member]:
+        def decoding(self) -> list[general_state.Member]:
             return [member for member in super().decoding() if not member.flying]
 
         def growth(self, member: Member, tokens: int) -> int:
@@ -198,9 +200,9 @@ def simulate(
     """Run all requests of a case through a family of schedulers whose model is dealt over stages."""
     loop = Loop(case, family, stages)
     while loop.num_calls < max_calls:
-        naive_general._time_out(loop.scheduler, loop.arrivals)
+        time_out(loop.scheduler, loop.arrivals)
         while loop.arrivals.next_time() <= loop.now:
-            loop.newcomers += naive_general._take(loop.scheduler, loop.arrivals)
+            loop.newcomers += take(loop.scheduler, loop.arrivals)
         if not (loop.has_requests() or loop.is_unannounced or loop.queue):
             if loop.arrivals.next_time() == math.inf:
                 break

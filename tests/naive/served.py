@@ -2,7 +2,8 @@
 
 import math
 
-from tests.naive_general import Case, Member, Scheduler
+from tests.naive.general import Scheduler
+from tests.naive.general_state import Case, Member
 
 
 def by_arrival(members: list[Member]) -> list[Member]:

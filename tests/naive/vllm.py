@@ -5,8 +5,8 @@ golden README, section 3, whose rules the letters are; older releases: section 4
 """
 
 from sim.engine.inputs import Order, Rules
-from tests.naive_blocks import Blocks
-from tests.naive_state import Applied, Chunk, Member
+from tests.naive.blocks import Blocks
+from tests.naive.state import Applied, Chunk, Member
 
 
 class VllmScheduler:

@@ -6,7 +6,7 @@ Source: golden README, sections 3.B, 3.C and 4.
 from collections.abc import Iterator
 
 from sim.engine.inputs import Rules
-from tests.naive_state import Member
+from tests.naive.state import Member
 
 Key = int  # number of a text that ends with a full block
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from sim.engine.sglang.inputs import END_OF_TEXT, SglangRules
 from sim.golden.sglang_run import SglangRequests
-from tests.naive_sglang_tree import Node
-from tests.naive_state import members_of
+from tests.naive.sglang_tree import Node
+from tests.naive.state import members_of
 
 
 @dataclass(eq=False)

@@ -6,8 +6,8 @@ Source: README of the SGLang goldens, findings 4 to 9.
 from enum import Enum
 
 from sim.engine.sglang.inputs import SglangRules
-from tests.naive_sglang_memory import Memory
-from tests.naive_sglang_state import Batch, Member
+from tests.naive.sglang_memory import Memory
+from tests.naive.sglang_state import Batch, Member
 
 
 class Verdict(Enum):

@@ -7,7 +7,7 @@ import numpy as np
 
 from sim.engine.sglang.inputs import SglangRules
 from sim.golden.sglang_run import SglangRequests, SglangRun, SglangSteps
-from tests.naive_sglang import Step, simulate
+from tests.naive.sglang import Step, simulate
 
 
 def run(rules: SglangRules, requests: SglangRequests) -> SglangRun:

@@ -9,8 +9,9 @@ ever: who was evicted 16 times without a token in between goes first of all unti
 import math
 
 from sim.systems.hints import first_levels
-from tests.naive_general import Case, Member, Scheduler
-from tests.naive_refined import look_at
+from tests.naive.general import Scheduler
+from tests.naive.general_state import Case, Member
+from tests.naive.refined import look_at
 
 
 class Ranked(Scheduler):

@@ -7,9 +7,10 @@ reservation for u output tokens holds P + u - 1.
 import math
 
 from sim.systems.hints import tail_means
-from tests.naive_general import Case, Member, Scheduler
-from tests.naive_refined import random_53
-from tests.naive_served import by_arrival
+from tests.naive.general import Scheduler
+from tests.naive.general_state import Case, Member
+from tests.naive.refined import random_53
+from tests.naive.served import by_arrival
 
 
 class LengthAware(Scheduler):

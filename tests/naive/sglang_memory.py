@@ -4,8 +4,8 @@ A request's KV is its path in the tree and a tail of its own. Pages are handed o
 SGLang goldens, findings 14 and 16 to 20.
 """
 
-from tests.naive_sglang_state import Member
-from tests.naive_sglang_tree import Node, Tree
+from tests.naive.sglang_state import Member
+from tests.naive.sglang_tree import Node, Tree
 
 
 class OutOfMemoryError(Exception):

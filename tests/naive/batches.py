@@ -9,8 +9,9 @@ max_num_seqs at a time.
 
 import math
 
-from tests.naive_general import Case, Chunk, Member, Scheduler
-from tests.naive_served import by_arrival
+from tests.naive.general import Scheduler
+from tests.naive.general_state import Case, Chunk, Member
+from tests.naive.served import by_arrival
 
 SIZES = {50: 256, 100: 128, 150: 64, 200: 32}
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from sim.engine.inputs import Requests, Rules, StepTime
-from tests.naive import linear_time
-from tests.naive_arrivals import Arrivals
-from tests.naive_async import AsyncCall
-from tests.naive_state import Applied, Chunk, Member, members_of
-from tests.naive_vllm import VllmScheduler
+from tests.naive.arrivals import Arrivals
+from tests.naive.asynchronous import AsyncCall
+from tests.naive.state import Applied, Chunk, Member, members_of
+from tests.naive.synchronous import linear_time
+from tests.naive.vllm import VllmScheduler
 
 
 class PipelineScheduler(VllmScheduler):

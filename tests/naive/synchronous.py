@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sim.engine.inputs import Batching, Requests, Rules, StepTime
-from tests.naive_arrivals import Arrivals
-from tests.naive_state import Chunk, Member, Scheduler, members_of
-from tests.naive_static import StaticScheduler
-from tests.naive_vllm import VllmScheduler
+from tests.naive.arrivals import Arrivals
+from tests.naive.state import Chunk, Member, Scheduler, members_of
+from tests.naive.static import StaticScheduler
+from tests.naive.vllm import VllmScheduler
 
 
 class Call(NamedTuple):

@@ -3,7 +3,7 @@
 import math
 
 from sim.engine.inputs import Requests
-from tests.naive_state import Member
+from tests.naive.state import Member
 
 
 class Arrivals:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.engine.inputs import Requests, Rules, StepTime
-from tests.naive import duration_of
-from tests.naive_arrivals import Arrivals
-from tests.naive_state import Applied, Chunk, Member, members_of
-from tests.naive_vllm import VllmScheduler
+from tests.naive.arrivals import Arrivals
+from tests.naive.state import Applied, Chunk, Member, members_of
+from tests.naive.synchronous import duration_of
+from tests.naive.vllm import VllmScheduler
 
 
 @dataclass

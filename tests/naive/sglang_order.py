@@ -1,8 +1,8 @@
 """In which order the naive SGLang tries its queue. Source: README of the SGLang goldens, findings 21 to 24."""
 
 from sim.engine.sglang.inputs import SglangOrder, SglangRules
-from tests.naive_sglang_memory import Memory
-from tests.naive_sglang_state import Member
+from tests.naive.sglang_memory import Memory
+from tests.naive.sglang_state import Member
 
 MOST_MATCHED = 128  # longer queues are not matched against the tree
 TOUCH_INTERVAL = 32  # passes

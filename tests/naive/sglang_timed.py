@@ -1,6 +1,6 @@
 """The naive SGLang on a clock: steps take time, arrivals come at times, and everything that happens is written down.
 
-The rules are those of `naive_sglang`; here is only when they are applied. With overlap the next batch is scheduled
+The rules are those of `sglang`; here is only when they are applied. With overlap the next batch is scheduled
 while one is computed, and the results of a batch are taken when it ends.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from sim.engine.inputs import Requests, StepTime
 from sim.engine.sglang.inputs import SglangRules
 from sim.golden.sglang_run import SglangRequests
-from tests.naive import Call, linear_time
-from tests.naive_arrivals import Arrivals
-from tests.naive_sglang import Scheduler
-from tests.naive_sglang_state import Batch, Member, sglang_members
-from tests.naive_state import Chunk, members_of
-from tests.naive_tables import NaiveTables, outcome_of, step_table
+from tests.naive.arrivals import Arrivals
+from tests.naive.sglang import Scheduler
+from tests.naive.sglang_state import Batch, Member, sglang_members
+from tests.naive.state import Chunk, members_of
+from tests.naive.synchronous import Call, linear_time
+from tests.naive.tables import NaiveTables, outcome_of, step_table
 
 
 @dataclass
@@ -77,15 +77,7 @@ def simulate(
     arrived: list[Member] = []
     now = 0.0
     while True:
-        while taken := arrivals.take(now):  # whoever is refused may ask again at once
-            for each in taken:
-                member = members[each.id]
-                arrived.append(member)
-                if can_run(rules, member):
-                    scheduler.queue.append(member)
-                else:
-                    member.is_rejected = True
-                    arrivals.answered(now)
+        arrived += join_arrivals(arrivals, members, scheduler, now)
         run.duration = now
         if now >= until:
             return run
@@ -119,6 +111,21 @@ def simulate(
         end = max(now, min(resume, until))
         observe(Moment(now, end, scheduler, members, running, None, None))
         now = end
+
+
+def join_arrivals(arrivals: Arrivals, members: list[Member], scheduler: Scheduler, now: float) -> list[Member]:
+    """Whoever has come by now, in the queue or refused."""
+    arrived = []
+    while taken := arrivals.take(now):  # whoever is refused may ask again at once
+        for each in taken:
+            member = members[each.id]
+            arrived.append(member)
+            if can_run(scheduler.rules, member):
+                scheduler.queue.append(member)
+            else:
+                member.is_rejected = True
+                arrivals.answered(now)
+    return arrived
 
 
 def can_run(rules: SglangRules, member: Member) -> bool:

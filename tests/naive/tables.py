@@ -10,11 +10,11 @@ import numpy as np
 from sim.engine import AsyncColumns, Outcome, StepTable
 from sim.engine.accounts import Status
 from sim.engine.inputs import Requests, Rules, StepTime
-from tests import naive_async
-from tests.naive import Call, Moment, simulate
-from tests.naive_async import AsyncCall
-from tests.naive_state import Member
-from tests.naive_vllm import VllmScheduler
+from tests.naive import asynchronous as naive_async
+from tests.naive.asynchronous import AsyncCall
+from tests.naive.state import Member
+from tests.naive.synchronous import Call, Moment, simulate
+from tests.naive.vllm import VllmScheduler
 
 
 class NaiveTables(NamedTuple):

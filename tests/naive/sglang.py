@@ -10,10 +10,10 @@ from itertools import count
 
 from sim.engine.sglang.inputs import SglangRules, StepKind
 from sim.golden.sglang_run import SglangRequests
-from tests.naive_sglang_admission import PrefillPass, Verdict
-from tests.naive_sglang_memory import Memory
-from tests.naive_sglang_order import QueueOrder
-from tests.naive_sglang_state import Batch, Member, sglang_members
+from tests.naive.sglang_admission import PrefillPass, Verdict
+from tests.naive.sglang_memory import Memory
+from tests.naive.sglang_order import QueueOrder
+from tests.naive.sglang_state import Batch, Member, sglang_members
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import math
 
 from sim.engine.inputs import Order, Reserve, Rules
-from tests.naive_state import Applied, Chunk, Member
+from tests.naive.state import Applied, Chunk, Member
 
 
 class StaticScheduler:
