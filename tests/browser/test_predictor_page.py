@@ -31,7 +31,10 @@ def test_which_direction_hurts_more_and_by_how_much_can_be_read_off(server, page
         for bias in (-TWICE, 0.0, TWICE)
     }
     over, under = (rates[bias] / rates[0.0] - 1 for bias in (TWICE, -TWICE))
-    assert told.startswith("Over-prediction hurts more" if over < under else "Under-prediction hurts more")
+    worse, better = ("Over", "under") if over < under else ("Under", "over")
+    hurts = f"hurts, {better}-prediction helps:" if max(over, under) > 0.01 else "hurts more:"
+    assert min(over, under) < -0.01
+    assert told.startswith(f"{worse}-prediction {hurts}")
     shown = re.search(r"twice too long, (?:throughput|it) is ([\d.]+) % (lower|higher)", told)
     assert shown is not None, told
     assert float(shown[1]) == pytest.approx(100 * abs(over), abs=0.51)
