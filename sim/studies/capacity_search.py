@@ -195,9 +195,17 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
         known, ceiling_rps = known._replace(passed_rps=found.rate_rps, near_rps=0.0), more_rps
     result = best.get(found.rate_rps) or server.run(found.rate_rps, replication)
     _check_length(result, found.rate_rps)
-    output_tokens = result.delivered_tokens / int(result.is_first_try.sum())
+    output_tokens = _tokens(result) / int(result.is_first_try.sum())
     truncated = float(result.is_truncated.mean())
     return Searched(found, result.attainment.share, output_tokens, truncated, _enough(result))
+
+
+def _tokens(result: Result) -> int:
+    """Output tokens that users get; whole answers of those whom the end of the run cut short."""
+    outcome = result.run.outcome
+    delivered = np.where(np.isnan(outcome.first_token_s), 0, outcome.emitted)
+    is_cut_short = ~(result.is_finished | result.is_rejected | result.is_aborted)
+    return int(np.where(is_cut_short, result.inputs.output_len, delivered).sum())
 
 
 def _start(known: Known, ceiling_rps: float) -> tuple[float, float]:
@@ -240,16 +248,19 @@ def _nothing_found(server: Server, ceiling_rps: float, replication: int) -> str:
         return f"{OUT_OF_REACH} ({limits}): at {light_rps:.3g} requests/s no answer is complete when the run stops"
     return (
         f"{OUT_OF_REACH} ({limits}): {where} {math.floor(1000 * within) / 10:.1f} % of requests are within it; "
-        f"{100 * server.share:.0f} % are needed{_rejected(light)}"
+        f"{100 * server.share:.0f} % are needed{_missed(light)}"
     )
 
 
-def _rejected(result: Result) -> str:
+def _missed(result: Result) -> str:
     """Who is never within a limit, at whatever rate; empty where there is nobody."""
-    share, longest = float(result.is_rejected.mean()), result.resolved.max_model_len
-    if not share:
-        return ""
-    return f", and {100 * share:.3g} % could never fit (max_model_len is {longest:,} tokens) and count as misses"
+    longest, patience_s = result.resolved.max_model_len, result.scenario.workload.client_timeout_s
+    whose = (
+        (result.is_rejected, f"could never fit (max_model_len is {longest:,} tokens)"),
+        (result.is_aborted, f"give up after {patience_s:g} s" if patience_s is not None else ""),
+    )
+    told = [f"{100 * float(who.mean()):.3g} % {why}" for who, why in whose if who.any()]
+    return f", and {' and '.join(told)}, and count as misses" if told else ""
 
 
 def _enough(result: Result) -> int:

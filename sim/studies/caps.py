@@ -12,7 +12,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.load_curve import is_closed, load_of
 from sim.studies.output_lengths import capped
-from sim.studies.saturated import by_arrival, plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import by_arrival, patient, plateau_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace
 from sim.workload.retries import Retry, questions
@@ -73,17 +73,17 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     tokens_per_answer = full.inputs.output_len.sum(where=is_served) / max((full.is_first_try & is_served).sum(), 1)
     load = load_of(scenario, trace)
     result = run_capped(scenario, cap, retry, trace)
-    is_first = result.is_first_try
-    is_answered = ~result.is_rejected[is_first]
-    first, whole = result.inputs.output_len[is_first], wanted(result)
-    got = np.bincount(questions(result.info), useful(result, retry), len(is_first))[is_first]
-    is_cut, of_type = first < whole, result.info.type_id[is_first]
+    is_first = full.is_first_try
+    is_answered = ~full.is_rejected[is_first]
+    first, whole = full.inputs.output_len[is_first], wanted(full)
+    got = np.bincount(questions(full.info), useful(full, retry), len(is_first))[is_first]
+    is_cut, of_type = first < whole, full.info.type_id[is_first]
 
     def loss(name: str, rows: Bools) -> TypeLoss:
         cut = is_cut[rows].mean() if rows.any() else 0.0
         return TypeLoss(name, float(cut), float(1 - got[rows].sum() / max(whole[rows].sum(), 1)))
 
-    every, names = loss("all", is_answered), enumerate(result.info.type_names)
+    every, names = loss("all", is_answered), enumerate(full.info.type_names)
     waits_s = whole_s(result)
     return CapPoint(
         cap,
@@ -91,7 +91,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         every.truncated,
         every.tokens_lost,
         tuple(loss(name, rows) for i, name in names if (rows := is_answered & (of_type == i)).any()),
-        (~result.is_rejected).sum() / max(is_answered.sum(), 1),
+        is_served.sum() / max(is_answered.sum(), 1),
         tokens_per_s / max(tokens_per_answer, 1),
         tokens_per_s * useful(full, retry).sum(where=is_served) / max(full.inputs.output_len.sum(where=is_served), 1),
         float("nan") if result.limits.is_empty else result.attainment.share,
@@ -103,8 +103,8 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
 
 
 def _full(scenario: Scenario) -> Scenario:
-    """The server that never lacks work: first come, first served, and nobody who waits at the back gives up."""
-    return with_values(saturated(by_arrival(scenario)), {"workload.client_timeout_s": None})
+    """The server that never lacks work: first come, first served, to the end, and nobody at the back gives up."""
+    return with_values(patient(saturated(by_arrival(scenario))), {"max_sim_time_s": None})
 
 
 def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Result:

@@ -10,7 +10,7 @@ from sim.metrics import p99, per_second
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
-from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import asked, patient, plateau_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.summary import flags
 from sim.workload import Trace
@@ -108,10 +108,10 @@ def loads(
     """Loads to run: users in powers of two, or shares of the rate that the server sustains when saturated."""
     if is_closed(scenario):
         return tuple(float(users) for users in USERS if users <= max(scenario.workload.num_requests, 1))
-    full = saturated(scenario)
+    full = patient(saturated(scenario))
     result = simulate(full, replayed(full, trace))
-    tokens_a_request = max(float(result.run.outcome.emitted.mean()), 1.0)
-    capacity_rps = plateau_tokens_per_s(result) / tokens_a_request
+    tokens = float(result.run.outcome.emitted.sum())
+    capacity_rps = plateau_tokens_per_s(result) / tokens * asked(result) if tokens else 0.0
     return tuple(float(f"{share * capacity_rps:.3g}") for share in shares if capacity_rps > 0)
 
 

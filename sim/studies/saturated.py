@@ -43,6 +43,11 @@ def by_arrival(scenario: Scenario) -> Scenario:
     return with_values(scenario, values) if values else scenario
 
 
+def patient(scenario: Scenario) -> Scenario:
+    """Nobody gives up: whoever waits at the back of a full server would, and count as served."""
+    return with_values(scenario, {"workload.client_timeout_s": None})
+
+
 def replayed(scenario: Scenario, trace: Trace | None) -> Trace | None:
     """The trace as the scenario's arrivals want it: with its own arrivals, or its lengths alone."""
     if trace is None or scenario.workload.arrivals.kind == "trace":
@@ -75,12 +80,19 @@ def saturated_rps(scenario: Scenario, trace: Trace | None = None, replication: i
     ScenarioError
         It cannot run.
     """
-    full = saturated(by_arrival(scenario))
+    full = patient(saturated(by_arrival(scenario)))
     return intake_rps(simulate(full, replayed(full, trace), replication=replication))
+
+
+def asked(result: Result) -> int:
+    """Requests that came by themselves and were begun or refused, not after an answer that was cut."""
+    return int((result.is_first_try & (result.is_rejected | ~np.isnan(result.run.outcome.first_scheduled_s))).sum())
 
 
 def intake_rps(result: Result) -> float:
     """Requests/s that a saturated server takes in, which serves first come, first served.
+
+    Of those that came by themselves: what clients ask after them comes on top, and who is refused takes nothing.
 
     The smaller of two views, as each is too high where the run is short for a reason of its own: the plateau of the
     output over the mean answer (answers still to come are longer), and admissions after the first batch has mixed
@@ -95,9 +107,11 @@ def intake_rps(result: Result) -> float:
     emitted = result.run.outcome.emitted
     if len(admitted_s) < 2 or not emitted.any():
         return float("nan")
-    by_output = plateau_tokens_per_s(result) / (emitted.sum() / len(admitted_s))
+    by_output = plateau_tokens_per_s(result) / emitted.sum() * asked(result)
+    if not result.is_first_try.all():  # who asks again comes late, and for more or for less
+        return float(by_output)
     start_s = admitted_s[int(FILLED * len(admitted_s))]
     end_s = admitted_s[admitted_s < admitted_s[-1]].max(initial=start_s)  # the last wave may not be a whole one
     later = int(((admitted_s > start_s) & (admitted_s <= end_s)).sum())
     by_admission = later / (end_s - start_s) if end_s > start_s else float("inf")
-    return float(min(by_output, by_admission))
+    return float(min(by_output, by_admission * asked(result) / len(admitted_s)))

@@ -66,6 +66,18 @@ def test_tokens_of_further_tries_belong_to_the_request_that_came_by_itself(regul
         assert search(Server(asked)).output_tokens == tokens
 
 
+def test_who_is_cut_short_by_the_end_of_the_run_gets_a_whole_answer_all_the_same(regular: Scenario) -> None:
+    """At 16 requests/s 4,000 come within 250 s; in 60 s a quarter of them has, and the mean answer is as long."""
+    stopped = with_values(regular, {"max_sim_time_s": 60.0})
+    assert search(Server(stopped)).output_tokens == search(Server(regular)).output_tokens == STEPS
+
+
+def test_a_limit_out_of_reach_by_clients_that_give_up_says_so(regular: Scenario) -> None:
+    """Answers take 2 s, and clients wait 1 s."""
+    with pytest.raises(ScenarioError, match="90 % are needed, and 100 % give up after 1 s, and count as misses"):
+        search(Server(with_values(regular, {"workload.client_timeout_s": 1.0})))
+
+
 def test_runs_that_stop_before_an_answer_say_so(regular: Scenario) -> None:
     stopped = with_values(regular, {"slo.e2e_ms": 2000.0, "max_sim_time_s": 0.01})
     with pytest.raises(ScenarioError, match=r"slo is out of reach .* no answer is complete when the run stops"):

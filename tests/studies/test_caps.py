@@ -81,6 +81,14 @@ def test_clients_that_give_up_do_not_make_a_full_server_answer_more() -> None:
     assert cut == pytest.approx(20, rel=0.02)
 
 
+def test_a_run_that_stops_early_cuts_no_answer_and_no_retry() -> None:
+    """Eight tokens in two tries of four: two requests a question, 10 answers a second, however early one looks away."""
+    rows = trace_of([8] * 400, arrival_s=[0.5 * i for i in range(400)])
+    point = cap_point(with_values(REPLAY, EIGHT_SEATS | {"max_sim_time_s": 20.0}), 4, Retry.REST, rows)
+    assert (point.truncated, point.tokens_lost, point.requests_per_question) == (1.0, 0.0, 2.0)
+    assert point.answers_per_s == pytest.approx(10, rel=0.02)
+
+
 def test_a_p99_of_few_answers_is_none_and_all_at_once_is_no_growing_queue() -> None:
     few = cap_point(with_values(BASE, {"workload.num_requests": 20}), 8, Retry.NEVER)
     assert np.isnan(few.whole_p99_s)

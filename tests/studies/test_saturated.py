@@ -6,7 +6,7 @@ import pytest
 
 from sim import simulate, with_values
 from sim.cost import Band
-from sim.studies.load_curve import at_load
+from sim.studies.load_curve import SHARES_OF_CAPACITY, at_load, loads
 from sim.studies.saturated import saturated_rps
 from sim.view.banners import banners
 from tests.cases import BASE
@@ -39,6 +39,35 @@ ORDERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 def test_who_goes_first_makes_no_difference_to_what_is_taken_in(order: dict[str, Any]) -> None:
     assert saturated_rps(with_values(FOUR_SLOTS, order)) == pytest.approx(TAKES_IN_RPS, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("values", "rps"),
+    [  # eight seats, 0.1 s a token: 80 tokens a second
+        ({}, 10.0),
+        ({"workload.client_timeout_s": 3.0}, 10.0),  # of 2,000 at once nearly all would be gone before their turn
+        ({"workload.types.0.cap": 4, "workload.client_retry": "rest"}, 10.0),  # two tries of four tokens
+        ({"workload.types.0.cap": 4, "workload.client_retry": "again"}, 80 / 12),  # four tokens, then all eight
+        ({"deployment.max_model_len": 51}, 20.0),  # of prompts from 1 to 100 tokens every other one is refused
+    ],
+    ids=str,
+)
+def test_loads_are_of_those_who_come_by_themselves(values: dict[str, Any], rps: float) -> None:
+    eight = {
+        "scheduler.max_num_seqs": 8,
+        "cost.step_ms": 100.0,
+        "workload.arrivals": {"kind": "poisson", "rate_rps": 1.0},
+        "workload.num_requests": 2000,
+        "workload.types.0.prompt": ONE,
+        "workload.types.0.output": {"kind": "constant", "tokens": 8},
+    }
+    if "deployment.max_model_len" in values:
+        eight["workload.types.0.prompt"] = {"kind": "uniform", "low": 1, "high": 100}
+        eight["workload.types.0.output"] = {"kind": "constant", "tokens": 1}
+        rps *= 8  # one token each
+    server = with_values(BASE, eight | values)
+    assert loads(server)[-1] == pytest.approx(SHARES_OF_CAPACITY[-1] * rps, rel=0.05)
+    assert saturated_rps(server) == pytest.approx(rps, rel=0.05)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
