@@ -1,4 +1,4 @@
-"""The iteration loop: arrivals, who runs, who joins, the iteration's time, the accounts, the outputs."""
+"""The iteration loop: arrivals, who runs, the iteration's time, the accounts, the outputs."""
 
 import math
 
@@ -8,10 +8,9 @@ from sim.engine.account import account_for
 from sim.engine.accounts import Bin
 from sim.engine.arrivals import next_arrival_s
 from sim.engine.chunks import clear_chunks
-from sim.engine.general.admit import admit_waiting, may_be_admitted
-from sim.engine.general.arrivals import give_up, join_arrivals, next_prediction_s, note_predictions
-from sim.engine.general.batches import form_batch, may_start_s, run_failed_again
-from sim.engine.general.choices import Batching, Counting, Prefill, Queue
+from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
+from sim.engine.general.batches import run_failed_again
+from sim.engine.general.choices import Counting, Queue
 from sim.engine.general.decoding import collect_due, grow_decoding
 from sim.engine.general.emit import (
     count_outputs,
@@ -22,26 +21,19 @@ from sim.engine.general.emit import (
     note_sampled,
     pass_time,
 )
-from sim.engine.general.grow import evict_outgrown, grow_running
-from sim.engine.general.head import oldest
+from sim.engine.general.events import next_event_s, next_give_up_s, next_start_s
 from sim.engine.general.record import record_iteration, record_outputs
-from sim.engine.general.select import choose
+from sim.engine.general.schedule import is_quiet, schedule
 from sim.engine.general.state import (
-    GONE,
     HOST_FREE,
-    IS_OPEN,
     MOVED_BLOCKS,
     NUM_FAILED,
     NUM_NEW,
-    NUM_OUTGROWN,
     NUM_REDO,
-    NUM_SWAPPED,
     REDO_KV,
     STEP,
     TICKS,
-    TIMEOUT_POINT,
     WAS_PREFILL,
-    WHERE,
 )
 from sim.engine.general.withheld import batch_keeps_out, row_of_free_blocks
 from sim.engine.jit import ENTRY
@@ -49,8 +41,6 @@ from sim.engine.kernel import kernel, part
 from sim.engine.loop import Stop, linear_time, pass_pause
 from sim.engine.record import has_room, record_end
 from sim.engine.state import (
-    ARRIVAL_S,
-    ARRIVED,
     CALL,
     CALL_PHASE,
     CHUNK_CONTEXT,
@@ -80,10 +70,8 @@ from sim.engine.state import (
     F_REDO_KV,
     F_SWAP_S,
     F_TOKENS,
-    FREE,
     HELD_DONE_KV,
     HOST_USED,
-    MEMBERS,
     NUM_DECODING,
     NUM_DONE,
     NUM_FRESH,
@@ -287,103 +275,6 @@ def run_iteration(end_s, kv_s, rules, inputs, hints, members, records, state, mo
             run_failed_again(rules, inputs, hints, members, records, state.heap, more, count, real)
     if row >= 0:
         record_end(tape, row, count)
-
-
-@part
-def is_quiet(rules, phases, count):
-    """Whether a batch that nobody joins only ages: no prompts under way, nobody outgrown, blocks enough."""
-    if not batch_keeps_out(rules.batching, count) or rules.is_preemptive:
-        return False
-    is_plain = count[NUM_PARTIAL] + count[NUM_OUTGROWN] + count[NUM_REDO] == 0
-    return is_plain and phases[count[CALL_PHASE], MEMBERS] <= count[FREE]
-
-
-@part
-def schedule(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real):
-    """Choose who runs; 1 if members past their prompt decode in this iteration."""
-    count[IS_OPEN] = count[STEP] % rules.admission_interval == 0 or count[NUM_RUNNING] == 0
-    if rules.is_preemptive:
-        choose(rules, inputs, hints, refinement, members, records, gap_stack, heap, more, count, real)
-        return 1
-    budget = rules.max_num_batched_tokens
-    if rules.batching == Batching.REQUEST:
-        if count[NUM_OUTGROWN] > 0:
-            evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-        grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-        if count[NUM_RUNNING] == 0 and count[NUM_PREEMPTED] == 0:
-            form_batch(rules, inputs, hints, members, records, heap, more, count, real)
-        return 1
-    if count[NUM_OUTGROWN] > 0:
-        evict_outgrown(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-    is_short = members.phases[count[CALL_PHASE], MEMBERS] > count[FREE]
-    is_plain = rules.prefill != Prefill.ALTERNATE and count[NUM_PARTIAL] + count[NUM_REDO] + count[NUM_SWAPPED] == 0
-    if is_plain and not is_short and not may_be_admitted(rules, count):
-        grow_decoding(rules.block_size, members.phases, count)
-        return 1
-    is_open = count[IS_OPEN] == 1
-    if rules.prefill == Prefill.FIRST:
-        if is_open and count[NUM_PREEMPTED] == 0 and not (rules.swapped_first and count[NUM_SWAPPED] > 0):
-            admit_waiting(budget, False, rules, inputs, hints, members, records, heap, more, count, real)
-            if count[NUM_FRESH] > 0:
-                return 0
-        grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-        if is_open and count[NUM_PREEMPTED] == 0 and rules.swapped_first and count[NUM_SWAPPED] > 0:
-            admit_waiting(budget, True, rules, inputs, hints, members, records, heap, more, count, real)
-        return 1
-    if rules.prefill == Prefill.ALTERNATE and count[NUM_DECODING] > 0:
-        return alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-    left = grow_running(True, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-    if is_open and count[NUM_PREEMPTED] == 0:
-        admit_waiting(left, False, rules, inputs, hints, members, records, heap, more, count, real)
-    return 1
-
-
-@kernel
-def alternate(is_open, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
-    """An iteration of prompts after each one of decoding, if there are prompts to compute."""
-    budget = rules.max_num_batched_tokens
-    if not count[WAS_PREFILL]:
-        left = grow_running(False, budget, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-        if is_open and count[NUM_PREEMPTED] == 0:
-            admit_waiting(left, False, rules, inputs, hints, members, records, heap, more, count, real)
-        if count[NUM_FRESH] + count[NUM_PARTIAL] > 0:
-            return 0
-    only_decoding = count[NUM_DECODING]
-    grow_running(True, only_decoding, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
-    return 1
-
-
-@kernel
-def next_start_s(users, rules, inputs, hints, records, thinking, heap, more, count, real):
-    """With an empty server: when the next iteration may begin."""
-    next_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
-    if count[NUM_WAITING] == 0:
-        return next_s
-    if rules.batching == Batching.ITERATION:
-        return real[CLOCK]
-    return may_start_s(rules, inputs, hints, records, heap, more, next_s, count, real)
-
-
-@kernel
-def next_give_up_s(rules, records, more, count, real):
-    """With an empty server: when the patience of whoever waits longest ends, now if it has ended already."""
-    if rules.timeout_s == 0.0 or count[NUM_WAITING] == 0:
-        return math.inf
-    return max(real[CLOCK], records.out_s[oldest(more, count), ARRIVAL_S] + rules.timeout_s)
-
-
-@kernel
-def next_event_s(users, rules, inputs, records, thinking, more, count):
-    """When something comes that could let a waiting request run: an arrival, a prediction, a client that gives up."""
-    event_s = next_arrival_s(users, inputs.arrival_s, thinking, count)
-    if rules.predict_delay_s > 0.0:
-        event_s = min(event_s, next_prediction_s(rules, records, count))
-    i = count[TIMEOUT_POINT]
-    while rules.timeout_s > 0.0 and i < count[ARRIVED]:
-        if more.kept[i, WHERE] != GONE:
-            return min(event_s, records.out_s[i, ARRIVAL_S] + rules.timeout_s)
-        i += 1
-    return event_s
 
 
 @kernel

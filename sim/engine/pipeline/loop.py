@@ -14,7 +14,7 @@ from numba import njit
 from sim.engine.accounts import Bin
 from sim.engine.arrivals import next_arrival_s
 from sim.engine.general.arrivals import give_up, join_arrivals, note_predictions
-from sim.engine.general.loop import next_event_s
+from sim.engine.general.events import next_event_s
 from sim.engine.general.state import MOVED_BLOCKS, NUM_NEW, REFUSED_AT, STEP, WAS_PREFILL
 from sim.engine.general.withheld import row_of_free_blocks
 from sim.engine.jit import ENTRY
