@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 FEWEST_VALUES_FOR_P99 = 100  # below, a P99 is one or two requests: displays and summaries leave it out
+CHANCE = 2.0  # standard deviations that two counts or shares may be apart and still be alike
 
 
 def ttft_s(arrival_s: ArrayLike, first_token_s: ArrayLike) -> Floats:

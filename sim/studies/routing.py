@@ -35,6 +35,7 @@ class Pool(NamedTuple):
     attainment: float  # NaN without limits
     preempted: float  # share of requests
     is_unstable: bool
+    requests: int  # in the run
 
 
 class Split(NamedTuple):
@@ -47,6 +48,13 @@ class Split(NamedTuple):
         """Share of all requests within the limits."""
         load = [pool.replicas * pool.rate_rps for pool in self.pools]
         return float(np.average([pool.attainment for pool in self.pools], weights=load))
+
+    @property
+    def variance(self) -> float:
+        """Of that share, by chance: each pool's is one of so many requests."""
+        load = np.array([pool.replicas * pool.rate_rps for pool in self.pools])
+        each = [pool.attainment * (1 - pool.attainment) / pool.requests for pool in self.pools]
+        return float(((load / load.sum()) ** 2 * each).sum())
 
 
 def check(scenario: Scenario) -> None:
@@ -114,6 +122,7 @@ def _pool(scenario: Scenario, name: str, replicas: int) -> Pool:
         float("nan") if result.limits.is_empty else result.attainment.share,
         float((result.run.outcome.num_preemptions > 0).mean()),
         bool(result.summary()["flags"]["unstable"]),
+        result.is_finished.size,
     )
 
 

@@ -166,7 +166,8 @@ def best_sentence(name: str, found: Direction, spread: float) -> str:
     if found.best_bias in (FINE_BIASES[0], FINE_BIASES[-1]):
         text += ", the end of what was tried"
     if found.most_bias > found.least_bias:
-        text += f"; from {factor(found.least_bias)} to {factor(found.most_bias)} it is as good within 1 %"
+        nearly = "but for chance" if OBJECTIVES[name].counted else "within 1 %"
+        text += f"; from {factor(found.least_bias)} to {factor(found.most_bias)} it is as good {nearly}"
     if found.quantile is None:
         return f"{text}. Without spread there is no quantile to choose."
     quantile = short_percent(found.quantile)
@@ -264,8 +265,9 @@ def drift_sentence(found: Found, name: str, objective: Objective, spread: float)
     grown = f"answers have grown by {math.expm1(step):.0%} since the predictor was built"
     shrunk = f"shrunk by {-math.expm1(-step):.0%}"
     if not any(objective.differs(run, runs[1]) for run in runs):
-        about = "" if longer == now == shorter else "about "
-        text = f"whether {grown} or {shrunk}, {name} {verb} {about}{now}, as without drift."
+        text = f"whether {grown} or {shrunk}, {name} {verb} {now}, as without drift."
+        if not longer == now == shorter:
+            text = f"whether {grown} or {shrunk}, {name} {verb} {longer} or {shorter}, no clear change from {now}."
     else:
         text = f"when {grown}, {name} {verb} {longer} instead of {now}; when they have {shrunk}, {again} {shorter}."
     return f"**Drift** of a reservation: {text}".replace("%", " %")

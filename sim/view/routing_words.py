@@ -1,10 +1,12 @@
 """Task types apart or together, in words and rows: whether parting them helps, and who pays for it."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from sim.metrics import CHANCE
 from sim.studies.routing import Split
 from sim.view.number_words import short_percent, short_time
 
@@ -17,11 +19,15 @@ def routing_sentence(one: Split, parted: Sequence[tuple[tuple[int, ...], Split]]
     spreads = ", ".join(f"{each.output_cv:.2f} ({each.name})" for each in best.pools)
     if np.isnan(one.attainment):
         return f"CV of output lengths {pool.output_cv:.2f} in one pool; apart {spreads}."
-    is_better = _rank(best) > _rank(one)
-    which = "Parting the types helps" if is_better else "One pool is better than any split tried"
+    if abs(best.attainment - one.attainment) <= CHANCE * math.sqrt(best.variance + one.variance):
+        which = "Parting the types makes no clear difference"
+    elif best.attainment > one.attainment:
+        which = "Parting the types helps"
+    else:
+        which = "One pool is better than any split tried"
     return (
-        f"{which}: {short_percent(best.attainment)} of requests within the limits with {names}, "
-        f"{short_percent(one.attainment)} in one pool.{_worst_off(best, one)} CV of output lengths "
+        f"{which}: {100 * best.attainment:.1f} % of requests within the limits with {names}, "
+        f"{100 * one.attainment:.1f} % in one pool.{_worst_off(best, one)} CV of output lengths "
         f"{pool.output_cv:.2f} in one pool; apart {spreads}."
     )
 

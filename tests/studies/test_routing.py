@@ -43,7 +43,7 @@ def test_every_type_has_a_replica_and_every_replica_a_type() -> None:
 
 def test_attainment_of_a_split_is_by_requests() -> None:
     def pool(replicas: int, rate_rps: float, attainment: float) -> Pool:
-        return Pool("x", replicas, rate_rps, 1.0, 0.01, 0.1, attainment, 0.0, False)
+        return Pool("x", replicas, rate_rps, 1.0, 0.01, 0.1, attainment, 0.0, False, 1000)
 
     # 3 x 10 requests/s at 90 % and 1 x 10 at 50 %: 80 % of all.
     assert Split((pool(3, 10.0, 0.9), pool(1, 10.0, 0.5))).attainment == pytest.approx(0.8)

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from sim.presets import preset
 from sim.scenario import with_values
 from sim.studies.caps import CapPoint
@@ -144,14 +146,29 @@ def margin_at(value: float, preempted: float, output_tokens_per_s: float) -> Mar
     return MarginPoint(**fields | {"value": value, "preempted": preempted, "output_tokens_per_s": output_tokens_per_s})
 
 
-def pool(name: str, share: float, *, is_unstable: bool = False) -> Pool:
-    return Pool(name, 1, 5.0, 1.0, 0.02, 0.5, share, 0.0, is_unstable)
+def pool(name: str, share: float, *, is_unstable: bool = False, requests: int = 1000) -> Pool:
+    return Pool(name, 1, 5.0, 1.0, 0.02, 0.5, share, 0.0, is_unstable, requests)
+
+
+@pytest.mark.parametrize(
+    ("apart", "together", "requests", "told"),
+    [  # two standard deviations of the difference: 1.5 % of 1,000 requests a pool, 0.5 % of 10,000
+        (0.97, 0.96, 1000, "Parting the types makes no clear difference: 97.0 % of requests within the limits with "),
+        (0.97, 0.96, 10_000, "Parting the types helps: 97.0 % of requests within the limits with "),
+        (0.96, 0.97, 10_000, "One pool is better than any split tried: 96.0 % of requests within the limits with "),
+        (0.97, 0.97, 10_000, "Parting the types makes no clear difference: "),
+    ],
+)
+def test_parting_the_types_helps_by_more_than_chance(apart: float, together: float, requests: int, told: str) -> None:
+    one = Split((pool("all types", together, requests=requests)._replace(replicas=2),))
+    parted = Split((pool("chat", apart, requests=requests), pool("code", apart, requests=requests)))
+    assert routing_words.routing_sentence(one, [((1, 1), parted)]).startswith(told)
 
 
 def test_parting_the_types_names_who_pays_for_it() -> None:
-    one = Split((Pool("all types", 3, 5.0, 2.0, 0.02, 0.5, 0.8, 0.0, False),))
+    one = Split((Pool("all types", 3, 5.0, 2.0, 0.02, 0.5, 0.8, 0.0, False, 1000),))
     parted = Split((pool("chat", 1.0), pool("code", 1.0), pool("reasoning", 0.55, is_unstable=True)))
     told = routing_words.routing_sentence(one, [((1, 1, 1), parted)])
-    assert " 80 % in one pool. Worst off is reasoning: 55 % within; its queue grows. CV of" in told
+    assert " 80.0 % in one pool. Worst off is reasoning: 55 % within; its queue grows. CV of" in told
     better = Split((pool("chat", 1.0), pool("code", 0.9)))
     assert "Worst off" not in routing_words.routing_sentence(one, [((1, 1), better)])

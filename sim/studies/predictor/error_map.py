@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from sim.metrics import CHANCE
 from sim.scenario import Scenario
 from sim.studies.predictor.uses import Measured, Use, run, with_error
 from sim.workload import Trace
@@ -16,7 +17,6 @@ BIASES = tuple(steps * TWICE for steps in (-2, -1, -0.5, 0, 0.5, 1, 2))  # a qua
 FINE_BIASES = tuple(steps * TWICE for steps in (-2, -1.5, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1, 1.5, 2))
 SPREADS = (0.0, 0.25, 0.5, 0.9, 1.4)
 NEAR_BEST = 0.01  # relative: as good as the best
-CHANCE = 2.0  # standard deviations that two counts of events may be apart and still be alike
 
 
 class Objective(NamedTuple):
