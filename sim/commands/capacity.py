@@ -29,7 +29,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Search, then print or write the figures."""
     check_writable(arguments.json)  # not after the work
     scenario = with_values(find_scenario(arguments.scenario), dict(arguments.values))
-    scenario, trace = with_trace(scenario, arguments.trace)
+    scenario, trace = with_trace(scenario, arguments.trace, dict(arguments.values))
     needed_rps = arguments.rate or own_rate(scenario, trace)
     if told := arrivals_note(scenario):
         note(told)

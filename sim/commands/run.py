@@ -2,8 +2,9 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from sim import (
     Result,
@@ -26,14 +27,17 @@ from sim.view.reproduce import Origin
 
 def main(arguments: argparse.Namespace) -> int:
     """Simulate, then write whatever was asked for."""
+    from sim.studies.saturated import replayed
+
     for out in (arguments.json, arguments.report, arguments.requests, arguments.steps):
         check_writable(out)  # not after the work
     found = find_scenario(arguments.scenario)
     scenario = with_values(found, dict(arguments.values))
-    scenario, trace = with_trace(scenario, arguments.trace)
+    scenario, trace = with_trace(scenario, arguments.trace, dict(arguments.values))
     compile_kernels(scenario)
     with progress_bar("simulating") as show:
-        result = simulate(scenario, trace, record_steps=arguments.steps is not None, on_progress=show)
+        rows = replayed(scenario, trace)
+        result = simulate(scenario, rows, record_steps=arguments.steps is not None, on_progress=show)
     write(result, arguments)
     if arguments.report:
         with progress_bar("drawing the report") as show:
@@ -63,8 +67,12 @@ def check_writable(out: str | Path | None) -> None:
         raise UsageError(f"{out} cannot be written: it is a folder")
 
 
-def with_trace(scenario: Scenario, path: Path | None) -> tuple[Scenario, Trace | None]:
-    """The trace in a file, and the scenario with a record of which one it is."""
+def with_trace(scenario: Scenario, path: Path | None, values: Mapping[str, Any]) -> tuple[Scenario, Trace | None]:
+    """The trace in a file, and the scenario with a record of which one it is.
+
+    The trace brings its arrivals, where it has some, unless others were asked for: by `values`, those of the command
+    line, or by a scenario that names a trace of its own.
+    """
     named = scenario.workload.trace_file
     if path is None:
         if named is not None:
@@ -75,8 +83,11 @@ def with_trace(scenario: Scenario, path: Path | None) -> tuple[Scenario, Trace |
         note(sentence)
     if named is not None and named.sha256 != trace.sha256:
         note(f"{trace.name} is not the trace that the scenario names ({named.name}): other content")
-    record = {"name": trace.name, "sha256": trace.sha256, "rows": len(trace)}
-    return with_values(scenario, {"workload.trace_file": record}), trace
+    changed: dict[str, Any] = {"workload.trace_file": {"name": trace.name, "sha256": trace.sha256, "rows": len(trace)}}
+    is_asked = named is not None or any(path.startswith("workload.arrivals") for path in values)
+    if trace.arrival_s is not None and not is_asked:
+        changed["workload.arrivals"] = {"kind": "trace"}
+    return with_values(scenario, changed), trace
 
 
 def find_scenario(name: str) -> Scenario:

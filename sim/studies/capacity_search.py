@@ -33,6 +33,7 @@ OUT_OF_REACH = "slo is out of reach"
 START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
 NEAR_FACTOR = 1.025  # ... where a search with fewer requests has ended nearby: two runs may then be all
+WORTH_TELLING = 0.01  # share of requests that miss the limits at any rate
 CLEARLY_MORE = 1.05  # times what it serves with full seats: then that was no bound
 LEAST_SHARE = 1e-2  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
@@ -253,13 +254,13 @@ def _nothing_found(server: Server, ceiling_rps: float, replication: int) -> str:
 
 
 def _missed(result: Result) -> str:
-    """Who is never within a limit, at whatever rate; empty where there is nobody."""
+    """Who is never within a limit, at whatever rate; empty where there is hardly anybody."""
     longest, patience_s = result.resolved.max_model_len, result.scenario.workload.client_timeout_s
     whose = (
         (result.is_rejected, f"could never fit (max_model_len is {longest:,} tokens)"),
         (result.is_aborted, f"give up after {patience_s:g} s" if patience_s is not None else ""),
     )
-    told = [f"{100 * float(who.mean()):.3g} % {why}" for who, why in whose if who.any()]
+    told = [f"{100 * float(who.mean()):.3g} % {why}" for who, why in whose if who.mean() >= WORTH_TELLING]
     return f", and {' and '.join(told)}, and count as misses" if told else ""
 
 

@@ -30,12 +30,23 @@ def of_preset(name: str) -> Origin:
 
 
 def departures_of_run(scenario: Scenario, origin: Origin) -> dict[str, Any]:
-    """Fields in which a run departs from where it started, by dotted path; words about it left aside."""
-    return {
+    """Fields in which a run departs from where it started, by dotted path; words about it left aside.
+
+    A trace brings its arrivals, so other ones are always named beside it.
+    """
+    changed = {
         path: value
         for path, value in departures(scenario, origin.scenario).items()
         if not path.startswith(NOT_OF_THE_RUN)
     }
+    if _has_lengths_alone(scenario) and not any(path.startswith("workload.arrivals") for path in changed):
+        changed["workload.arrivals.kind"] = scenario.workload.arrivals.kind
+    return changed
+
+
+def _has_lengths_alone(scenario: Scenario) -> bool:
+    """Whether a trace gives its lengths, and the scenario says when they come."""
+    return scenario.workload.trace_file is not None and scenario.workload.arrivals.kind != "trace"
 
 
 def run_command(scenario: Scenario, origin: Origin, out: str = "") -> str:
@@ -63,6 +74,7 @@ def notebook_lines(scenario: Scenario, origin: Origin) -> str:
     changed = departures_of_run(scenario, origin)
     file = scenario.workload.trace_file
     reader = "preset" if origin.is_preset else "load_scenario"
+    rows = f"read_trace({file.name!r}){'.without_arrivals()' * _has_lengths_alone(scenario)}" if file else ""
     named = ", ".join([reader, *(["read_trace"] if file else []), "simulate", *(["with_values"] if changed else [])])
     base = f"{reader}({origin.name!r})"
     return "\n".join(
@@ -70,7 +82,7 @@ def notebook_lines(scenario: Scenario, origin: Origin) -> str:
             f"from sim import {named}",
             "",
             f"scenario = with_values({base}, {_literal(changed)})" if changed else f"scenario = {base}",
-            f"result = simulate(scenario, read_trace({file.name!r}))" if file else "result = simulate(scenario)",
+            f"result = simulate(scenario, {rows})" if file else "result = simulate(scenario)",
             'result.summary()["metrics"]  # result.requests, result.over_time and result.ledger hold the rest',
         ]
     )

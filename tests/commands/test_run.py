@@ -125,3 +125,23 @@ def test_kind_of_arrivals_can_be_set_with_its_fields(scenario: str, capsys: pyte
     values = ["--set", "workload.arrivals.kind=closed_loop", "--set", "workload.arrivals.concurrency=3"]
     assert main(["run", scenario, "--set", "workload.num_requests=9", *values, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["requests"]["finished"] == 9
+
+
+def test_a_trace_brings_its_arrivals_unless_others_are_asked_for(tmp_path: Path) -> None:
+    """Three requests within 100 s; at 50 a second they come within a fraction of one."""
+    rows, out = tmp_path / "rows.csv", tmp_path / "summary.json"
+    rows.write_text("arrival_s,prompt_tokens,output_tokens\n0,10,5\n50,10,5\n100,10,5\n")
+
+    def duration_s(scenario: str, *values: str) -> float:
+        given = [word for each in values for word in ("--set", each)]
+        assert main(["run", scenario, "--trace", str(rows), *given, "--json", str(out)]) == 0
+        found = json.loads(out.read_text())
+        (tmp_path / "again.json").write_text(json.dumps(found["scenario"]))
+        return float(found["metrics"]["duration_s"])
+
+    fast = "workload.arrivals.rate_rps=50"
+    assert duration_s("chat") > 100
+    assert duration_s(str(tmp_path / "again.json")) > 100
+    assert duration_s("chat", "workload.arrivals.kind=trace") > 100
+    assert duration_s("chat", fast) < 2
+    assert duration_s(str(tmp_path / "again.json")) < 2  # it names its trace, and the arrivals it was run with

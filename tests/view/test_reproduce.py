@@ -57,6 +57,18 @@ def test_the_command_names_the_trace_and_the_report() -> None:
     assert "read_trace('my trace.csv')" in notebook_lines(TRACED, CHAT)
 
 
+def test_lengths_of_a_trace_alone_are_told_from_its_arrivals() -> None:
+    """Both the command and the lines would else replay the arrivals that the page has left aside."""
+    plain = with_values(preset("chat"), {"workload.trace_file": {"name": "t.csv", "sha256": "0" * 64, "rows": 3}})
+    assert run_command(plain, CHAT) == "longtail run chat --trace t.csv --set workload.arrivals.kind=poisson"
+    assert "simulate(scenario, read_trace('t.csv').without_arrivals())" in notebook_lines(plain, CHAT)
+    replay = with_values(plain, {"workload.arrivals": {"kind": "trace"}})
+    assert run_command(replay, CHAT).startswith(
+        'longtail run chat --trace t.csv --set \'workload.arrivals={"kind":"trace"'
+    )
+    assert notebook_lines(replay, CHAT).count("simulate(scenario, read_trace('t.csv'))") == 1
+
+
 def test_the_lines_of_a_notebook_make_the_same_run() -> None:
     names: dict[str, object] = {}
     exec(notebook_lines(CHANGED, CHAT), names)
