@@ -52,7 +52,7 @@ def test_the_uses_are_those_of_the_runs(page: AppTest) -> None:
     scenario = saturated(page.session_state.asked.scenario)
     ordering = run(with_error(scenario, Use.ORDER, 0.0, 0.5))
     row = table(page, "Use").set_index("Use").loc["ordering"]
-    assert row["output tokens/s"] == short_number(ordering.output_tokens_per_s)
+    assert row["output tokens/s"] == short_number(ordering.whole_tokens_per_s)
     assert list(table(page, "Use")["Use"]) == ["no predictor", "ordering", "reservation"]
 
 

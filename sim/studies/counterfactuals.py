@@ -22,7 +22,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate_requests
 from sim.slo import goodput_rps
 from sim.studies.length_changes import kinds_of, tries, without_tail, without_variance
-from sim.studies.saturated import plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import full_tokens_per_s, replayed, saturated
 from sim.studies.shortened import shortened
 from sim.workload import Trace, make_requests, with_outputs
 
@@ -78,7 +78,7 @@ class Cell(NamedTuple):
 class Measured(NamedTuple):
     """What a run is compared by; NaN where undefined."""
 
-    output_tokens_per_s: float  # saturated: between 10 % and 90 % of the output
+    output_tokens_per_s: float  # saturated: as of `full_tokens_per_s`
     tpot_p99_s: float
     ttft_p99_s: float
     goodput_rps: float
@@ -214,7 +214,7 @@ def measured(result: Result, *, is_saturated: bool, is_batch_delivery: bool = Fa
         Compare E2E per token instead of TPOT.
     """
     duration_s = result.run.duration_s
-    tokens_per_s = plateau_tokens_per_s(result) if is_saturated else per_second(result.delivered_tokens, duration_s)
+    tokens_per_s = full_tokens_per_s(result) if is_saturated else per_second(result.delivered_tokens, duration_s)
     return Measured(
         tokens_per_s,
         p99(result.norm_latency_s if is_batch_delivery else result.tpot_s),

@@ -27,7 +27,7 @@ class SpreadPoint(NamedTuple):
     tpot_p99_s: float  # as asked
     output_tokens_per_s: float  # as asked
     saturated_tpot_p99_s: float
-    saturated_tokens_per_s: float  # between 10 % and 90 % of the output
+    saturated_tokens_per_s: float  # as of `full_tokens_per_s`
 
 
 def spread_point(scenario: Scenario, cv: float | None, trace: Trace | None = None) -> SpreadPoint:

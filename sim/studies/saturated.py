@@ -72,6 +72,16 @@ def plateau_tokens_per_s(result: Result) -> float:
     return per_second(0.8 * total, float(end_s - start_s))
 
 
+def full_tokens_per_s(result: Result) -> float:
+    """Output tokens/s of a full server: the plateau, or those of the whole run where some kinds are served first.
+
+    Then no stretch of the run is like the whole: while short answers go first more of them run at once.
+    """
+    if by_arrival(result.scenario) == result.scenario:
+        return plateau_tokens_per_s(result)
+    return per_second(result.delivered_tokens, result.run.duration_s)
+
+
 def saturated_rps(scenario: Scenario, trace: Trace | None = None, replication: int = 0) -> float:
     """Requests/s that a server takes in when it never lacks work: no higher rate can be sustained.
 

@@ -17,6 +17,7 @@ from sim.studies.counterfactuals import (
     is_offered,
 )
 from sim.studies.length_profile import Profile
+from sim.studies.saturated import by_arrival
 from sim.view.number_words import short_number, short_percent
 from sim.view.paths import NO_PATH, PATH_STYLE, memory_steps, time_steps
 
@@ -113,6 +114,8 @@ def how_compared(scenario: Scenario) -> str:
     parts = ["Every run replays the whole trace" if is_replay else f"Every run has at most {MAX_REQUESTS:,} requests"]
     if scenario.scheduler.async_scheduling:
         parts.append("all are scheduled synchronously")
+    if by_arrival(scenario) != scenario:  # some kinds of answers go first
+        parts.append("saturated rates are of the whole run")
     return ", ".join(parts) + "."
 
 

@@ -193,7 +193,7 @@ def uses_table(runs: Mapping[str, Measured]) -> dict[str, list[str]]:
 
     return {
         "Use": list(runs),
-        "output tokens/s": column("output_tokens_per_s"),
+        "output tokens/s": column("whole_tokens_per_s"),
         "mean E2E per token": column("norm_latency_mean_s", short_time),
         "p99 TTFT": column("ttft_p99_s", short_time),
         "p99 TPOT": column("tpot_p99_s", short_time),

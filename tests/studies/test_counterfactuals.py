@@ -185,6 +185,21 @@ def test_only_without_variance_the_scheduler_expects_the_truth(tight):
     assert (unknown.cap > unknown.output_len).all()
 
 
+def test_an_order_does_not_make_variance_look_like_a_gain():
+    """Shortest first: a stretch of the run is of short answers or of long ones; the rate is that of the whole run."""
+    text = "arrival_s,prompt_tokens,output_tokens\n" + "0,1,10\n0,900,190\n" * 100
+    asked = with_values(
+        preset("chat"),
+        {"scheduler.system": "rank", "predictor.kind": "oracle", "scheduler.max_num_seqs": 4, "replications": 1},
+    )
+    rows = read_trace(text.encode(), "two.csv")
+    for world in (World.AS_IS, World.NO_VARIANCE):
+        cell = Cell(world, Point.SATURATED, 0)
+        result = run_world(asked, cell, rows)
+        whole = result.run.outcome.emitted.sum() / result.run.duration_s
+        assert measure(asked, cell, rows).output_tokens_per_s == pytest.approx(whole)
+
+
 def test_another_replication_has_other_requests(tight):
     first, second = (run_world(tight, Cell(World.AS_IS, Point.AS_ASKED, i)).inputs for i in range(2))
     assert (first.output_len != second.output_len).any()

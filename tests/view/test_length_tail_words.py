@@ -13,7 +13,16 @@ from sim.studies.length_profile import Profile, outputs
 from sim.studies.length_spread import SpreadPoint
 from sim.view import gain_figure, ledger_figures, length_figures
 from sim.view.curves import over_time
-from sim.view.length_tail import change, gain_rows, gain_table, impossible, likeness, straggler_sentence, verdict
+from sim.view.length_tail import (
+    change,
+    gain_rows,
+    gain_table,
+    how_compared,
+    impossible,
+    likeness,
+    straggler_sentence,
+    verdict,
+)
 from sim.view.memory import MEMORY_STYLE
 from sim.view.paths import memory_steps, time_steps
 from sim.view.quantity import TPOT
@@ -167,3 +176,9 @@ def test_an_interval_that_tells_nothing_is_not_printed() -> None:
     assert change(gain_of([1e-3, 1e-3, 1e-3, 1e-3, 1.5])).endswith("(unsettled)")
     # logarithms 0.0953 twice and 0.1823: mean 0.1243, and Student's 4.303 x 0.0502 / sqrt(3) = 0.1248 to each side
     assert change(gain_of([1.1, 1.1, 1.2])) == "+13.2 (0.0 to +28.3)"
+
+
+def test_what_saturated_rates_are_of_is_told_where_some_go_first():
+    by_rank = with_values(preset("chat"), {"scheduler.system": "rank"})
+    assert how_compared(by_rank).endswith("saturated rates are of the whole run.")
+    assert "whole run" not in how_compared(preset("chat"))

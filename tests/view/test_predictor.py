@@ -240,7 +240,8 @@ def test_limits_of_a_use_in_words():
 
 
 def test_uses_table_has_a_row_for_each_run_there_is():
-    rows = predictor.use_rows({NO_ORDER: now(200.0), Trial(Use.ORDER, 0.5, 0.0, True): now(300.0)}, 0.5)
+    none, order = (now(900.0)._replace(whole_tokens_per_s=rate) for rate in (200.0, 300.0))
+    rows = predictor.use_rows({NO_ORDER: none, Trial(Use.ORDER, 0.5, 0.0, True): order}, 0.5)
     table = predictor.uses_table(rows)
     assert table["Use"] == ["no predictor", "ordering"]
     assert table["output tokens/s"] == ["200", "300"]

@@ -59,6 +59,7 @@ class Measured(NamedTuple):
     ttft_p99_s: float
     good: float = np.nan  # requests within all limits
     requests: int = MAX_REQUESTS  # ... of so many
+    whole_tokens_per_s: float = np.nan  # of the whole run: an order makes no stretch of it like the others
 
 
 def served(scenario: Scenario, use: Use, **predictor: Any) -> Scenario:
@@ -155,4 +156,5 @@ def measured(result: Result) -> Measured:
         p99(result.ttft_s),
         np.nan if result.limits.is_empty else float(result.attainment.good),
         result.is_finished.size,
+        per_second(result.delivered_tokens, duration_s),
     )
