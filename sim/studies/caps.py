@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.metrics import p99
+from sim.metrics import p99, worth_showing
 from sim.result import Result
 from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
@@ -80,11 +80,12 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     is_cut, of_type = first < whole, full.info.type_id[is_first]
 
     def loss(name: str, rows: Bools) -> TypeLoss:
-        cut = is_cut[rows].mean() if rows.any() else 0.0
-        return TypeLoss(name, float(cut), float(1 - got[rows].sum() / max(whole[rows].sum(), 1)))
+        if not rows.any():
+            return TypeLoss(name, 0.0, 0.0)
+        return TypeLoss(name, float(is_cut[rows].mean()), float(1 - got[rows].sum() / whole[rows].sum()))
 
     every, names = loss("all", is_answered), enumerate(full.info.type_names)
-    waits_s = whole_s(result)
+    waits_s, is_full = whole_s(result), worth_showing(0.99, len(first))  # a few requests fill no server
     return CapPoint(
         cap,
         retry,
@@ -98,7 +99,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         p99(result.tpot_s),
         p99(waits_s),
         int(np.isfinite(waits_s).sum()),
-        load is not None and not is_closed(scenario) and load > tokens_per_s / max(tokens_per_answer, 1),
+        load is not None and not is_closed(scenario) and is_full and load > tokens_per_s / max(tokens_per_answer, 1),
     )
 
 

@@ -25,7 +25,12 @@ class PathStyle(NamedTuple):
 
 
 PATH_STYLE = {
-    "early_completion": PathStyle("early completion", theme.SKY, "/", "answers end early and nobody takes their place"),
+    "early_completion": PathStyle(
+        "early completion",
+        theme.SKY,
+        "/",
+        "nobody takes the place of answers that have ended: a batch is closed or, at low load too, nobody waits",
+    ),
     "straggler_occupancy": PathStyle(
         "straggler occupancy", theme.VERMILION, "", "long answers hold memory, and what is left is too little"
     ),

@@ -274,8 +274,9 @@ def drift_sentence(found: Found, name: str, objective: Objective, spread: float)
 
 
 def _change(now: Measured, without: Measured) -> str:
-    """Mean E2E per token against no predictor, in percent."""
-    return f"{100 * (now.norm_latency_mean_s / without.norm_latency_mean_s - 1):+.0f} %"
+    """Mean E2E per token against no predictor, in percent; a dash where nothing was answered."""
+    change = now.norm_latency_mean_s / without.norm_latency_mean_s - 1
+    return MISSING if math.isnan(change) else f"{100 * change:+.0f} %"
 
 
 def _percent(share: float | None) -> str:

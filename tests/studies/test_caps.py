@@ -89,6 +89,18 @@ def test_a_run_that_stops_early_cuts_no_answer_and_no_retry() -> None:
     assert point.answers_per_s == pytest.approx(10, rel=0.02)
 
 
+def test_where_nobody_is_answered_nothing_is_cut_and_nothing_lost() -> None:
+    nobody = cap_point(with_values(REPLAY, EIGHT_SEATS), 4, Retry.NEVER, trace_of([8] * 5, 60, [0.0] * 5))
+    assert (nobody.truncated, nobody.tokens_lost, nobody.types) == (0.0, 0.0, ())
+    assert not nobody.answers_per_s > 0
+
+
+def test_one_request_fills_no_server_and_makes_no_queue() -> None:
+    """Alone it takes 0.8 s, so a server full of it gives 1.25 answers a second; it came as one of 8 a second."""
+    one = with_values(BASE, {"workload.num_requests": 1, "workload.arrivals": {"kind": "poisson", "rate_rps": 8.0}})
+    assert not cap_point(one, 8, Retry.NEVER).is_overloaded
+
+
 def test_a_p99_of_few_answers_is_none_and_all_at_once_is_no_growing_queue() -> None:
     few = cap_point(with_values(BASE, {"workload.num_requests": 20}), 8, Retry.NEVER)
     assert np.isnan(few.whole_p99_s)

@@ -289,6 +289,11 @@ def test_drift_table_compares_the_ranker_built_for_the_traffic_with_one_from_els
     assert (table["E2E/token, own ranker"], table["E2E/token, drifted"]) == (["-75 %"], ["-25 %"])
 
 
+def test_an_order_of_nobody_has_no_change():
+    found = {name: published(name, math.nan, e2e_s=math.nan) for name in ("ranker_lmsys", "ranker_sharegpt_on_lmsys")}
+    assert predictor.drift_table(found, now(e2e_s=math.nan))["E2E/token, drifted"] == ["-"]
+
+
 def test_drift_of_a_reservation_is_read_off_the_curve():
     told = predictor.drift_sentence(errors(steep), "throughput", THROUGHPUT, 0.5)
     assert "grown by 41 % since the predictor was built, throughput is 95 tokens/s instead of 100 tokens/s" in told
