@@ -269,7 +269,8 @@ def drift_sentence(found: Found, name: str, objective: Objective, spread: float)
         if not longer == now == shorter:
             text = f"whether {grown} or {shrunk}, {name} {verb} {longer} or {shorter}, no clear change from {now}."
     else:
-        text = f"when {grown}, {name} {verb} {longer} instead of {now}; when they have {shrunk}, {again} {shorter}."
+        first = f"{now}, as without drift" if longer == now else f"{longer} instead of {now}"
+        text = f"when {grown}, {name} {verb} {first}; when they have {shrunk}, {again} {shorter}."
     return f"**Drift** of a reservation: {text}".replace("%", " %")
 
 

@@ -298,6 +298,8 @@ def test_drift_of_a_reservation_is_read_off_the_curve():
     told = predictor.drift_sentence(errors(steep), "throughput", THROUGHPUT, 0.5)
     assert "grown by 41 % since the predictor was built, throughput is 95 tokens/s instead of 100 tokens/s" in told
     assert "when they have shrunk by 29 %, it is 80 tokens/s." in told  # 1 / 1.41
+    one_way = predictor.drift_sentence(errors(lambda bias: now(100 - 40 * max(bias, 0))), "throughput", THROUGHPUT, 0.5)
+    assert "built, throughput is 100 tokens/s, as without drift; when they have shrunk by 29 %, it is 86.1" in one_way
     still = predictor.drift_sentence(errors(lambda bias: now()), "throughput", THROUGHPUT, 0.5)
     assert still.endswith("built or shrunk by 29 %, throughput is 100 tokens/s, as without drift.")
     nearly = predictor.drift_sentence(errors(lambda bias: now(100 + bias)), "throughput", THROUGHPUT, 0.5)
