@@ -68,7 +68,7 @@ def join_arrivals(users, rules, inputs, hints, pool, records, thinking, heap, mo
             deal_told(i, row, pool, inputs, hints, more.posterior)
         if rules.predict_delay_s == 0.0:
             count[READY_POINT] = i + 1
-        if can_never_run(i, rules, inputs, hints, records, more, count):
+        if can_never_run(i, rules, inputs, hints):
             records.out_n[i, STATUS] = Status.REJECTED
             more.kept[i, WHERE] = GONE
             count[NUM_DONE] += 1
@@ -119,7 +119,7 @@ def aged(key, arrival_s, ageing):
 
 
 @kernel
-def can_never_run(i, rules, inputs, hints, records, more, count):
+def can_never_run(i, rules, inputs, hints):
     """A prompt of max_model_len or more, or a reservation larger than the memory."""
     if inputs.asked[i, PROMPT_LEN] >= rules.max_model_len:
         return True

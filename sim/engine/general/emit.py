@@ -221,7 +221,7 @@ def finish_members(due, rules, inputs, hints, members, records, gap_stack, think
         else:
             more.kept[i, WHERE] = GONE
             count[SEATS] = rules.max_num_seqs
-            learn(i, rules, inputs, hints, records, more, count)
+            learn(i, rules, hints, records, more, count)
         if rules.hold:
             hold_until_batch_ends(s, rules.block_size, live, count)
         else:
@@ -258,7 +258,7 @@ def end_held_batch(rules, inputs, members, records, thinking, more, count, real)
 
 
 @kernel
-def learn(i, rules, inputs, hints, records, more, count):
+def learn(i, rules, hints, records, more, count):
     """A finished request's length is remembered, and its class counts what it was served."""
     emitted = records.out_n[i, EMITTED]
     if rules.history > 0:

@@ -185,7 +185,7 @@ def double_reservation(i, rules, asked, hints, more, count):
 
 
 @kernel
-def evict_for_blocks(needed, rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
+def evict_for_blocks(rules, inputs, hints, members, records, gap_stack, heap, more, count, real):
     """Blocks are short: one member gives way; where the engine fails, all but those that have their whole answer."""
     if rules.eviction != Eviction.FAIL:
         s = choose_victim(rules, inputs, hints, records, members, more, count)

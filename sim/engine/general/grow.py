@@ -45,7 +45,7 @@ def grow_running(decodes, budget, rules, inputs, hints, members, records, gap_st
         tokens, blocks = plan_chunks(left, rules, members, count)
         if needed + blocks <= count[FREE]:
             break
-        evict_for_blocks(needed + blocks, rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
+        evict_for_blocks(rules, inputs, hints, members, records, gap_stack, heap, more, count, real)
     if decodes:
         grow_decoding(rules.block_size, members.phases, count)
         if count[NUM_REDO] > 0:

@@ -73,7 +73,7 @@ def join_queue(i, is_back, rules, inputs, hints, records, heap, more, count):
     else:
         at = list_of(i, rules, inputs, hints, records, more, count)
         if rules.queue == Queue.CLASS:
-            become_present(at, rules, more.counter)
+            become_present(at, more.counter)
         if more.lists[at, 0] < 0:
             kept[i, AFTER] = -1
             more.lists[at, 0] = i
@@ -138,7 +138,7 @@ def unlink(i, at, more):
 
 
 @kernel
-def become_present(at, rules, counter):
+def become_present(at, counter):
     """A class that had nobody here returns with a counter not below those of the classes that have."""
     if counter[at, PRESENT] == 0:
         lowest = math.inf

@@ -123,7 +123,7 @@ def walk(rules, inputs, hints, members, records, heap, more, count):
         i = new if is_new else more.ranked[taken] if taken < count[NUM_RANKED] else -1
         if i < 0:
             break
-        tokens = tokens_wanted(i, inputs, members, records, more, count)
+        tokens = tokens_wanted(i, inputs, members, records, more)
         if is_cut:
             tokens = min(tokens, left)
             left -= tokens

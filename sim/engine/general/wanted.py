@@ -22,7 +22,7 @@ from sim.engine.state import CALL_PHASE, COMPUTED, DECODING, MEMBERS, NUM_FREE_S
 
 
 @kernel
-def tokens_wanted(i, inputs, members, records, more, count):
+def tokens_wanted(i, inputs, members, records, more):
     """Tokens that the request could compute now."""
     s = more.kept[i, SLOT]
     if more.kept[i, WHERE] == RUNNING and members.live[s, DECODING]:

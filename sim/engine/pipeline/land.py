@@ -115,7 +115,7 @@ def end_in_queue(i, where, rules, engine):
     else:
         leave_queue(i, rules, hints, heap, more, count)
     more.kept[i, WHERE] = GONE
-    learn(i, rules, inputs, hints, records, more, count)
+    learn(i, rules, hints, records, more, count)
     deliver(i, inputs, thinking, records.out_n, count, real)
 
 

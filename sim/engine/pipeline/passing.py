@@ -38,7 +38,7 @@ def pass_until(end_s, landing, free_row, rules, engine):
     add_memory(end_s - start_s, free_row, rules.block_size, bins, count)
     add_stages(start_s, end_s, rules, flight, bins, count)
     if landing >= 0:
-        add_batch(landing, rules, records, more, flight, bins, count)
+        add_batch(landing, rules, records, more, flight, bins)
     if end_s > real[BIN_END]:
         split(start_s, end_s, bins, count, real)
     real[CLOCK] = end_s
@@ -106,7 +106,7 @@ def add_empty(seconds, rules, bins, count):
 
 
 @kernel
-def add_batch(at, rules, records, more, flight, bins, count):
+def add_batch(at, rules, records, more, flight, bins):
     """Tokens of a batch, in the stretch of time at whose end its outputs come."""
     batches = flight.batches
     producing = 0
