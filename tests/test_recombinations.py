@@ -17,7 +17,7 @@ from sim.engine import Bin, Run, Status, Stop
 from sim.engine.accounts import MEMORY_ROWS, TIME_ROWS
 from sim.engine.inputs import Requests
 from sim.scheduler_spec import Scheduler
-from sim.systems import SYSTEMS, system_names
+from sim.systems import PREEMPTIVE_ORDERS, SYSTEMS, system_names
 from sim.systems.build import plan_of
 from sim.systems.run import run_plan
 from sim.systems.system import Batching, Eviction, Order, Prefill, Reserve, Victim
@@ -151,6 +151,19 @@ def test_a_reservation_that_doubles_stays_doubled_whoever_gives_way(victim: str 
     result = simulate_trace(with_values(BASE, values), trace([6]))
     assert result.finish_s.tolist() == [9]
     assert result.run.counters["preemptions"] == 1
+
+
+@pytest.mark.parametrize("order", PREEMPTIVE_ORDERS)
+def test_several_that_were_displaced_too_often_are_served_one_after_the_other(order: str) -> None:
+    """Four blocks for five requests, one token a step, turns of a step: each takes the blocks of the one before."""
+    scheduler = {"system": "mlfq", "order": order, "quantum_ms": 0.001, "quantum_growth": 1, "max_num_seqs": 3}
+    values = {
+        "deployment": {"block_size": 8, "num_gpu_blocks_override": 5, "max_model_len": 26},
+        "scheduler": scheduler | {"max_num_batched_tokens": 1, "swap_space_gib": 0.0005},
+        "max_sim_time_s": 2000,
+    }
+    result = simulate_trace(with_values(BASE, values), trace([21, 9, 6, 6, 6], [5, 5, 1, 1, 6]))
+    assert result.run.outcome.emitted.tolist() == [21, 9, 6, 6, 6]
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -3,7 +3,8 @@
 Where the page is silent: who is not taken keeps its memory until somebody in front of it needs it; who is trimmed for
 want of blocks loses its memory only if that is still too little; where prompts are computed whole the token budget is
 one of prompt tokens, and alone at the front a longer prompt runs as well. Some could undo each other's prompts for
-ever: who was evicted 16 times without a token in between goes first of all until its next one.
+ever: who was evicted 16 times without a token in between goes first of all until its next one; of several such the
+first arrival.
 """
 
 import math
@@ -42,7 +43,9 @@ class Ranked(Scheduler):
 
     def ranked(self) -> list[Member]:
         def key(member: Member) -> tuple[bool, bool, tuple[float, ...], int]:
-            return not self.is_rescued(member), self.quantum[member.id] == 0, self.key(member), member.id
+            if self.is_rescued(member):
+                return False, False, (), member.id
+            return True, self.quantum[member.id] == 0, self.key(member), member.id
 
         return sorted(self.running + self.waiting, key=key)
 

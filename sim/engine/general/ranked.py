@@ -29,9 +29,11 @@ FEW = 32  # entries that move one by one; with more of them the whole list is so
 
 @kernel
 def comes_before(i, j, more, count):
-    """Rescued requests first, then promoted ones, then by key, then by id."""
+    """Rescued requests first, by id, or they would undo each other's work; then promoted ones, by key, then by id."""
     a = more.kept[i, QUANTUM]
     b = more.kept[j, QUANTUM]
+    if a == RESCUED and b == RESCUED:
+        return i < j
     if a != b and (a == 0 or b == 0 or max(a, b) == RESCUED):
         return a > b
     key = more.kept_s[i, KEY] - more.kept_s[i, AGES] * count[CALL]
