@@ -54,7 +54,7 @@ def test_a_knob_moves_lengths_and_leaves_the_real_data_sets(server, page):
 
 
 def test_long_work_shows_progress_and_can_be_stopped(server, page, settled):
-    page.goto(f"{server}/length_tail?preset=reasoning&n=10000&seed=9")
+    page.goto(f"{server}/length_tail?preset=agents&n=10000&seed=9")
     page.get_by_test_id("stMain").get_by_role("button", name="Stop").first.click(timeout=120_000)
     page.get_by_text("Stopped after").first.wait_for(timeout=120_000)
     settled(charts=CHARTS)
