@@ -88,7 +88,8 @@ def watch(job: Job[K, V], what: str, key: str, milestone: int = 0) -> None:
     def look() -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
             st.progress(len(job.found) / job.total, text=f"{len(job.found)} of {job.total} {what}")
-            st.button("Stop", key=key, on_click=job.halt)
+            if not job.is_done:  # the next run of the page, which tells more, may still wait for others
+                st.button("Stop", key=key, on_click=job.halt)
         is_more_to_say = job.is_done or num_seen < milestone <= len(job.found)
         if is_more_to_say and watched.is_run_due():
             st.rerun()
