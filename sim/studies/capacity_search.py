@@ -34,6 +34,7 @@ START_SHARE = 0.85  # of the saturated rate: where the search begins
 FIRST_FACTOR = 1.25  # from there to the second rate
 NEAR_FACTOR = 1.025  # ... where a search with fewer requests has ended nearby: two runs may then be all
 WORTH_TELLING = 0.01  # share of requests that miss the limits at any rate
+TOO_MUCH = 1.25  # times what it serves with full seats: at such a rate it never lacks work either
 CLEARLY_MORE = 1.05  # times what it serves with full seats: then that was no bound
 LEAST_SHARE = 1e-2  # of the saturated rate: where it ends; whoever passes at less serves nobody
 
@@ -188,9 +189,9 @@ def search(server: Server, replication: int = 0, known: Known = NOTHING_KNOWN) -
         found = largest_rate(passes, start_rps, floor_rps=floor_rps, ceiling_rps=highest_rps, factor=factor)
         if not found.is_settled:
             raise OutOfReachError(partial(_nothing_found, server, ceiling_rps, replication))
-        if known.failed_rps <= FIRST_FACTOR * ceiling_rps or found.rate_rps < (1 - WIDTH) * ceiling_rps:
+        if known.failed_rps <= TOO_MUCH * ceiling_rps or found.rate_rps < (1 - WIDTH) * ceiling_rps:
             break
-        more_rps = server.intake_rps(FIRST_FACTOR * ceiling_rps, replication)
+        more_rps = server.intake_rps(TOO_MUCH * ceiling_rps, replication)
         if not more_rps > CLEARLY_MORE * ceiling_rps:
             break
         known, ceiling_rps = known._replace(passed_rps=found.rate_rps, near_rps=0.0), more_rps

@@ -12,7 +12,7 @@ from sim.scenario import Scenario, with_values
 from sim.simulate import simulate
 from sim.studies.load_curve import is_closed, load_of
 from sim.studies.output_lengths import capped
-from sim.studies.saturated import by_arrival, patient, plateau_tokens_per_s, replayed, saturated
+from sim.studies.saturated import never_idle, plateau_tokens_per_s, replayed
 from sim.studies.shortened import shortened
 from sim.workload import Trace
 from sim.workload.retries import Retry, questions
@@ -71,6 +71,7 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
     full = run_capped(_full(scenario), cap, retry, trace)
     tokens_per_s, is_served = plateau_tokens_per_s(full), ~full.is_rejected
     tokens_per_answer = full.inputs.output_len.sum(where=is_served) / max((full.is_first_try & is_served).sum(), 1)
+    answers_per_s = tokens_per_s / max(tokens_per_answer, 1)
     load = load_of(scenario, trace)
     result = run_capped(scenario, cap, retry, trace)
     is_first = full.is_first_try
@@ -93,19 +94,19 @@ def cap_point(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | 
         every.tokens_lost,
         tuple(loss(name, rows) for i, name in names if (rows := is_answered & (of_type == i)).any()),
         is_served.sum() / max(is_answered.sum(), 1),
-        tokens_per_s / max(tokens_per_answer, 1),
+        answers_per_s,
         tokens_per_s * useful(full, retry).sum(where=is_served) / max(full.inputs.output_len.sum(where=is_served), 1),
         float("nan") if result.limits.is_empty else result.attainment.share,
         p99(result.tpot_s),
         p99(waits_s),
         int(np.isfinite(waits_s).sum()),
-        load is not None and not is_closed(scenario) and is_full and load > tokens_per_s / max(tokens_per_answer, 1),
+        load is not None and not is_closed(scenario) and is_full and load > answers_per_s,
     )
 
 
 def _full(scenario: Scenario) -> Scenario:
-    """The server that never lacks work: first come, first served, to the end, and nobody at the back gives up."""
-    return with_values(patient(saturated(by_arrival(scenario))), {"max_sim_time_s": None})
+    """The server that never lacks work, to the end."""
+    return with_values(never_idle(scenario), {"max_sim_time_s": None})
 
 
 def run_capped(scenario: Scenario, cap: int | None, retry: Retry, trace: Trace | None = None) -> Result:

@@ -48,6 +48,11 @@ def patient(scenario: Scenario) -> Scenario:
     return with_values(scenario, {"workload.client_timeout_s": None})
 
 
+def never_idle(scenario: Scenario) -> Scenario:
+    """The server with all requests there at the start, of which all kinds are served as they come and nobody leaves."""
+    return patient(saturated(by_arrival(scenario)))
+
+
 def replayed(scenario: Scenario, trace: Trace | None) -> Trace | None:
     """The trace as the scenario's arrivals want it: with its own arrivals, or its lengths alone."""
     if trace is None or scenario.workload.arrivals.kind == "trace":
@@ -90,7 +95,7 @@ def saturated_rps(scenario: Scenario, trace: Trace | None = None, replication: i
     ScenarioError
         It cannot run.
     """
-    full = patient(saturated(by_arrival(scenario)))
+    full = never_idle(scenario)
     return intake_rps(simulate(full, replayed(full, trace), replication=replication))
 
 

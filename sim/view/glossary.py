@@ -77,7 +77,8 @@ SERVER = Group(
              "over the last m arrivals, half of all, more wait than chance explains, by number or by the tokens they "
              "want, as a few long answers may be all that is left behind. Latencies then depend on the run's length."),
         Term("Saturated", "all requests arrive at 0", "A server that never lacks work; its rates are those between "
-             "10 % and 90 % of the output, without filling up and running empty."),
+             "10 % and 90 % of the output, without filling up and running empty; of the whole run where some kinds of "
+             "answers go first."),
         Term("Effective batch", "∫ requests that get a token dt / duration", "How many share a step.",
              "effective_batch", "mean", "requests"),
         Term("MFU", "useful FLOPs / (time x peak FLOP/s)", "2 FLOPs for each parameter and token, and attention. "
